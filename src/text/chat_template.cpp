@@ -1,0 +1,136 @@
+#include "text/chat_template.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "text/jinja_evaluator.h"
+#include "text/jinja_fault.h"
+
+namespace colugo {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Templates like Phi's write '<|' + role + '|>'. Only these names may take part in a control token: an arbitrary role,
+// such as "im_end", stays content.
+constexpr std::array<std::string_view, 14> kRoles = {
+    "assistant", "context",     "critic",   "developer", "environment", "function",      "ipython",
+    "model",     "observation", "platform", "system",    "tool",        "tool_response", "user"};
+
+jinja::Value convert_message(const ordered_json& message) {
+    if (!message.is_object()) return jinja::Value::from_json(message);
+    std::vector<std::pair<jinja::Value, jinja::Value>> entries;
+    for (const auto& [key, value] : message.items()) {
+        const bool known_role =
+            key == "role" && value.is_string() &&
+            std::find(kRoles.begin(), kRoles.end(), value.get_ref<const std::string&>()) != kRoles.end();
+        entries.emplace_back(jinja::Value::string(jinja::Text(key, true)),
+                             known_role ? jinja::Value::literal(value.get_ref<const std::string&>())
+                                        : jinja::Value::from_json(value, 2));
+    }
+    return jinja::Value::dict(std::move(entries)).mark_content(true);
+}
+
+jinja::Value convert_messages(const ordered_json& messages) {
+    if (!messages.is_array()) {
+        fail(ErrorCode::invalid_argument, "the messages must be a list, not {}", messages.type_name());
+    }
+    std::vector<jinja::Value> items;
+    items.reserve(messages.size());
+    for (const auto& message : messages) items.push_back(convert_message(message));
+    return jinja::Value::list(std::move(items)).mark_content(true);
+}
+
+void define_inputs(jinja::Evaluator& evaluator, const ChatInput& input) {
+    for (const auto& [name, text] : input.special_tokens) evaluator.define(name, jinja::Value::literal(text));
+    if (evaluator.mentions("messages")) evaluator.define("messages", convert_messages(input.messages));
+    if (evaluator.mentions("tools")) evaluator.define("tools", jinja::Value::from_json(input.tools));
+    if (evaluator.mentions("documents")) evaluator.define("documents", jinja::Value::from_json(input.documents));
+    evaluator.define("add_generation_prompt", jinja::Value::boolean(input.add_generation_prompt));
+    if (input.extra.is_null()) return;
+    if (!input.extra.is_object()) {
+        fail(ErrorCode::invalid_argument, "the template's variables must be an object, not {}",
+             input.extra.type_name());
+    }
+    for (const auto& [name, value] : input.extra.items()) {
+        if (evaluator.mentions(name)) evaluator.define(name, jinja::Value::from_json(value));
+    }
+}
+
+void parse_arguments(ordered_json& arguments, size_t message, size_t call) {
+    const std::string text = arguments.get<std::string>();
+    const bool blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
+    ordered_json parsed = blank ? ordered_json::object() : ordered_json::parse(text, nullptr, false);
+    if (!parsed.is_object()) {
+        fail(ErrorCode::invalid_argument,
+             "messages[{}].tool_calls[{}].function.arguments is not the text of a JSON object", message, call);
+    }
+    arguments = std::move(parsed);
+}
+
+}  // namespace
+
+struct ChatTemplate::Program {
+    jinja::Template tree;
+};
+
+ChatTemplate::ChatTemplate(std::string_view source)
+    : program_(std::make_unique<const Program>(Program{jinja::parse_template(source)})) {}
+ChatTemplate::~ChatTemplate() = default;
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
+
+RenderedPrompt ChatTemplate::render(const ChatInput& input) const {
+    jinja::Evaluator evaluator(program_->tree, jinja::RenderLimits{}, input.now.value_or(std::time(nullptr)));
+    try {
+        define_inputs(evaluator, input);
+    } catch (const jinja::Fault& too_deep) {
+        fail(ErrorCode::invalid_argument, "the messages, tools or variables cannot be rendered: {}", too_deep.what());
+    }
+    const jinja::Text text = evaluator.render();
+    return {text.bytes(), text.content_spans()};
+}
+
+bool ChatTemplate::mentions(std::string_view variable) const {
+    const auto& names = program_->tree.names;
+    return std::find(names.begin(), names.end(), variable) != names.end();
+}
+
+ordered_json prepare_messages(ordered_json messages) {
+    if (!messages.is_array()) return messages;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        if (!messages[i].is_object() || !messages[i].contains("tool_calls")) continue;
+        ordered_json& calls = messages[i]["tool_calls"];
+        if (!calls.is_array()) continue;
+        for (size_t j = 0; j < calls.size(); ++j) {
+            if (!calls[j].is_object() || !calls[j].contains("function") || !calls[j]["function"].is_object()) continue;
+            ordered_json& function = calls[j]["function"];
+            if (function.contains("arguments") && function["arguments"].is_string()) {
+                parse_arguments(function["arguments"], i, j);
+            }
+        }
+    }
+    return messages;
+}
+
+std::string select_chat_template(const ordered_json& chat_template, bool with_tools) {
+    if (chat_template.is_string()) return chat_template.get<std::string>();
+    if (!chat_template.is_array()) {
+        fail(ErrorCode::invalid_file, "chat_template must be a text or a list of named templates, not {}",
+             chat_template.type_name());
+    }
+    const ordered_json* chosen = nullptr;
+    for (const auto& entry : chat_template) {
+        const bool valid = entry.is_object() && entry.contains("name") && entry["name"].is_string() &&
+                           entry.contains("template") && entry["template"].is_string();
+        if (!valid) fail(ErrorCode::invalid_file, "chat_template has an entry without a name and a template");
+        const std::string& name = entry["name"].get_ref<const std::string&>();
+        if (name == "default" && chosen == nullptr) chosen = &entry["template"];
+        if (name == "tool_use" && with_tools) chosen = &entry["template"];
+    }
+    if (chosen == nullptr) fail(ErrorCode::invalid_file, "chat_template has no template named 'default'");
+    return chosen->get<std::string>();
+}
+
+}  // namespace colugo
