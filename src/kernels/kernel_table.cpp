@@ -1,0 +1,112 @@
+#include "kernels/kernel_table.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "kernels/cpu_features.h"
+#include "kernels/tier_parts.h"
+
+namespace colugo::kernels {
+
+namespace {
+
+constexpr Tier kTiers[] = {Tier::scalar, Tier::avx2, Tier::avx512, Tier::avx512_bf16, Tier::amx};
+
+using SetPart = void (*)(KernelTable&);
+
+KernelTable make_table(Tier tier, SetPart set_matmul, SetPart set_row_ops, SetPart set_attention, SetPart set_gdn) {
+    KernelTable table{};
+    table.tier = tier;
+    set_matmul(table);
+    set_row_ops(table);
+    set_attention(table);
+    set_gdn(table);
+    return table;
+}
+
+// Built into this program, whatever the CPU.
+bool tier_built(Tier tier) {
+#if defined(__x86_64__)
+    return tier == Tier::scalar || tier == Tier::avx2;
+#else
+    return tier == Tier::scalar;
+#endif
+}
+
+}  // namespace
+
+size_t kv_tile_bytes(KvType type, int head_dim) {
+    const size_t values = static_cast<size_t>(kPage) * static_cast<size_t>(head_dim);
+    switch (type) {
+        case KvType::f32:
+            return values * 4;
+        case KvType::bf16:
+            return values * 2;
+        case KvType::fp8:
+            return values;
+    }
+    return 0;
+}
+
+const char* tier_name(Tier tier) {
+    switch (tier) {
+        case Tier::scalar:
+            return "scalar";
+        case Tier::avx2:
+            return "avx2";
+        case Tier::avx512:
+            return "avx512";
+        case Tier::avx512_bf16:
+            return "avx512_bf16";
+        case Tier::amx:
+            return "amx";
+    }
+    return "unknown";
+}
+
+bool tier_available(Tier tier) {
+    return tier_built(tier) && cpu_runs(tier);
+}
+
+const KernelTable& kernel_table(Tier tier) {
+    COLUGO_CHECK(tier_available(tier));
+#if defined(__x86_64__)
+    if (tier == Tier::avx2) {
+        static const KernelTable table =
+            make_table(tier, avx2::set_matmul, avx2::set_row_ops, avx2::set_attention, avx2::set_gdn);
+        return table;
+    }
+#endif
+    static const KernelTable table =
+        make_table(tier, scalar::set_matmul, scalar::set_row_ops, scalar::set_attention, scalar::set_gdn);
+    return table;
+}
+
+Tier select_tier() {
+    const char* forced = std::getenv("COLUGO_FORCE_ISA");
+    if (forced == nullptr || *forced == '\0') {
+        Tier best = Tier::scalar;
+        for (Tier tier : kTiers) {
+            if (tier_available(tier)) best = tier;
+        }
+        return best;
+    }
+    for (Tier tier : kTiers) {
+        if (std::string_view(forced) != tier_name(tier)) continue;
+        if (!tier_built(tier)) {
+            fail(ErrorCode::unsupported, "COLUGO_FORCE_ISA={} is unsupported: this program was built without that tier",
+                 forced);
+        }
+        if (!cpu_runs(tier)) {
+            fail(ErrorCode::unsupported,
+                 "COLUGO_FORCE_ISA={} is unsupported: this CPU or its operating system lacks instructions of that tier",
+                 forced);
+        }
+        return tier;
+    }
+    fail(ErrorCode::invalid_argument,
+         "COLUGO_FORCE_ISA={} is not a tier: expected scalar, avx2, avx512, avx512_bf16 or amx", forced);
+}
+
+}  // namespace colugo::kernels

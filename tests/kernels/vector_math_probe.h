@@ -1,0 +1,16 @@
+// generic/vector_math.h over arrays, so that a test can call what each tier makes of it: one source per tier, compiled
+// with the tier's flags.
+#pragma once
+
+namespace colugo::kernels {
+
+using ArrayFunction = void (*)(float* out, const float* x, int n);
+
+struct VectorMathProbe {
+    ArrayFunction exp, sigmoid, silu, log1p_unit, softplus;
+};
+
+VectorMathProbe vector_math_scalar();
+VectorMathProbe vector_math_avx2();
+
+}  // namespace colugo::kernels
