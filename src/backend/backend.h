@@ -1,0 +1,121 @@
+// The device seam: what a forward pass asks of a device, one call per step of the paper. Everything between calls is
+// f32 in the backend's memory; rounding to a storage type happens inside the operation that produces what a later row
+// reads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backend/compute_mode.h"
+#include "base/tensor_view.h"
+#include "kernels/kernel_table.h"
+
+namespace colugo {
+
+// One product of a set that shares its input.
+struct LinearCall {
+    const kernels::PackedWeight* weight;
+    TensorView out;    // [rows, weight->n]
+    bool add = false;  // out += product: the residual
+};
+
+// One attention layer's tiles inside a page, and its scales.
+struct KvSlice {
+    int64_t key_offset;    // bytes from the page's start to the key tiles, [num_kv_heads] tiles
+    int64_t value_offset;  // to the value tiles
+    float key_scale = 1.0f;
+    float value_scale = 1.0f;
+};
+
+// The rows of one sequence in a batch: rows [first_row, first_row + rows) hold positions position, position + 1, ...
+struct AttentionSequence {
+    int first_row;
+    int rows;
+    int64_t position;
+    int64_t first_position;   // positions below it have no entry and are never seen
+    std::byte* const* pages;  // [position / 32 + 1 ...] page starts, in position order
+};
+
+struct AttentionShape {
+    int num_heads;
+    int num_kv_heads;
+    int head_dim;
+    int rotary_dim;
+    kernels::KvType kv_type;
+    KvSlice slice;
+};
+
+struct GdnShape {
+    int num_key_heads;
+    int num_value_heads;
+    int key_dim;
+    int value_dim;
+    int conv_taps;
+
+    int key_width() const { return num_key_heads * key_dim; }
+    int value_width() const { return num_value_heads * value_dim; }
+    int conv_width() const { return 2 * key_width() + value_width(); }
+};
+
+// What one sequence carries through one Gated DeltaNet layer.
+struct GdnState {
+    float* state;        // S at the last border: [num_value_heads] x panels [value_dim / 16][key_dim][16]
+    float* keys;         // rows since the border: [num_key_heads][2][key_dim][16]
+    float* deltas;       // [num_value_heads][32][value_dim]
+    float* log_decays;   // [num_value_heads][32]
+    float* conv_window;  // the last taps - 1 conv inputs, oldest first: [taps - 1][conv_width]
+};
+
+struct GdnSequence {
+    int first_row;
+    int rows;
+    int64_t position;
+    GdnState state;
+};
+
+class Backend {
+ public:
+    virtual ~Backend() = default;
+    virtual ComputeMode compute_mode() const = 0;
+
+    // out[row] = table row ids[row]
+    virtual void embed(TensorView out, std::span<const int32_t> ids, const kernels::PackedWeight& table) = 0;
+    // out[row] = x[rows[row]]
+    virtual void gather_rows(TensorView out, TensorView x, std::span<const int32_t> rows) = 0;
+    virtual void rms_norm(TensorView out, TensorView x, const float* weight, float eps) = 0;
+    // To the mode's storage type, in place.
+    virtual void round_to_storage(TensorView x) = 0;
+    // Every call's out = x W'. All weights have k = x.cols.
+    virtual void linear(std::span<const LinearCall> calls, TensorView x) = 0;
+    // out = silu(gate) * up
+    virtual void silu_mul(TensorView out, TensorView gate, TensorView up) = 0;
+
+    // [rows, rotary_dim]: cos then sin of position x inverse frequency, for each row of each sequence.
+    virtual void rope_table(TensorView cos_sin, std::span<const AttentionSequence> sequences,
+                            std::span<const float> inverse_frequencies) = 0;
+    // Norm and rotation of each query head, in place in `queries` [rows, heads * 2 * head_dim] (a head's query, then
+    // its gate), and of each key head, which go with the values into the pages.
+    virtual void attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
+                                  const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
+                                  std::span<const AttentionSequence> sequences) = 0;
+    // out [rows, heads * head_dim] = softmax(q k') v * sigmoid(gate)
+    virtual void attention(TensorView out, TensorView queries, const AttentionShape& shape,
+                           std::span<const AttentionSequence> sequences) = 0;
+
+    // out = silu(causal depthwise convolution of inputs), inputs rounded to storage first, in place; moves the windows
+    // on. weight: [taps][conv_width]
+    virtual void gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,
+                                 std::span<const GdnSequence> sequences) = 0;
+    // In place: each query and key head of `mixed` [rows, conv_width] to unit length, queries times key_dim^-1/2;
+    // b [rows, heads] becomes beta, a becomes the log decay g.
+    virtual void gdn_inputs(TensorView mixed, TensorView b, TensorView a, const float* neg_exp_a_log,
+                            const float* dt_bias, const GdnShape& shape) = 0;
+    // out [rows, value_width]; moves the states on.
+    virtual void gated_delta_net(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                                 std::span<const GdnSequence> sequences) = 0;
+    // Each head of x, in place: x = norm(x) * weight * silu(gate)
+    virtual void gated_rms_norm(TensorView x, TensorView gate, const float* weight, float eps,
+                                const GdnShape& shape) = 0;
+};
+
+}  // namespace colugo

@@ -1,0 +1,214 @@
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/cpu_backend.h"
+
+namespace colugo {
+
+namespace {
+
+using kernels::kPage;
+
+// Positions whose softmax is accumulated on its own and then folded into the row's total, in order: a fixed grid over
+// the sequence, so that long contexts split over threads without the split showing in the result.
+constexpr int64_t kSegment = 1024;
+
+// Rows of a tile: enough to read a page once for many rows, few enough that their sums stay in the L2 cache.
+constexpr int kTileRows = 64;
+
+}  // namespace
+
+void CpuBackend::rope_table(TensorView cos_sin, std::span<const AttentionSequence> sequences,
+                            std::span<const float> inverse_frequencies) {
+    const int64_t half = static_cast<int64_t>(inverse_frequencies.size());
+    COLUGO_CHECK(cos_sin.cols == 2 * half);
+    for (const AttentionSequence& sequence : sequences) {
+        for_rows(sequence.rows, 64 * half, [&](int64_t row) {
+            float* out = cos_sin.f32(sequence.first_row + row);
+            for (int64_t i = 0; i < half; ++i) {
+                // The angle is rounded to f32 as the reference does; its sine is then taken exactly.
+                const float angle =
+                    static_cast<float>(sequence.position + row) * inverse_frequencies[static_cast<size_t>(i)];
+                out[i] = static_cast<float>(std::cos(static_cast<double>(angle)));
+                out[half + i] = static_cast<float>(std::sin(static_cast<double>(angle)));
+            }
+        });
+    }
+}
+
+void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
+                                  const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
+                                  std::span<const AttentionSequence> sequences) {
+    const int dim = shape.head_dim;
+    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, dim));
+    for (const AttentionSequence& sequence : sequences) {
+        for_rows(sequence.rows, queries.cols + 2 * keys.cols, [&](int64_t token) {
+            const int64_t row = sequence.first_row + token;
+            const int64_t position = sequence.position + token;
+            std::byte* page = sequence.pages[position / kPage];
+            for (int head = 0; head < shape.num_heads; ++head) {
+                float* query = queries.f32(row) + static_cast<int64_t>(head) * 2 * dim;
+                table_.rms_norm(query, query, q_norm, dim, eps);
+                table_.rope(query, cos_sin.f32(row), shape.rotary_dim);
+            }
+            for (int head = 0; head < shape.num_kv_heads; ++head) {
+                float* key = keys.f32(row) + static_cast<int64_t>(head) * dim;
+                table_.rms_norm(key, key, k_norm, dim, eps);
+                table_.rope(key, cos_sin.f32(row), shape.rotary_dim);
+                table_.store_kv(shape.kv_type, page + shape.slice.key_offset + head * tile_bytes,
+                                page + shape.slice.value_offset + head * tile_bytes, static_cast<int>(position % kPage),
+                                key, values.f32(row) + static_cast<int64_t>(head) * dim, dim, shape.slice.key_scale,
+                                shape.slice.value_scale);
+            }
+        });
+    }
+}
+
+void CpuBackend::plan_attention_tiles(const AttentionShape& shape, std::span<const AttentionSequence> sequences) {
+    const int tokens_per_tile = std::max(1, kTileRows / (shape.num_heads / shape.num_kv_heads));
+    tiles_.clear();
+    for (size_t s = 0; s < sequences.size(); ++s) {
+        for (int token = 0; token < sequences[s].rows; token += tokens_per_tile) {
+            const int tokens = std::min(tokens_per_tile, sequences[s].rows - token);
+            tiles_.push_back({static_cast<int>(s), token, tokens, sequences[s].position + token + tokens - 1});
+        }
+    }
+}
+
+void CpuBackend::prepare_queries(TensorView queries, const AttentionShape& shape) {
+    const int group = shape.num_heads / shape.num_kv_heads;
+    const kernels::ActivationFormat format = table_.attention_query_format(shape.kv_type);
+    const size_t row_bytes = table_.activation_row_bytes(format, shape.head_dim);
+    grow(query_rows_, static_cast<size_t>(queries.rows * shape.num_heads) * row_bytes);
+    for_rows(queries.rows, queries.cols, [&](int64_t row) {
+        for (int kv_head = 0; kv_head < shape.num_kv_heads; ++kv_head) {
+            const auto first = static_cast<size_t>((kv_head * queries.rows + row) * group);
+            table_.prepare_activation(query_rows_.data() + first * row_bytes, format, 1.0f,
+                                      queries.f32(row) + static_cast<int64_t>(kv_head) * group * 2 * shape.head_dim,
+                                      2 * shape.head_dim, group, shape.head_dim);
+        }
+    });
+}
+
+// The softmax of one tile over the pages of one segment, from nothing, into `part`.
+void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
+                                const AttentionSequence& sequence, const kernels::AttentionRows& part,
+                                std::byte* memory) const {
+    const int group = shape.num_heads / shape.num_kv_heads;
+    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
+    const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
+    std::fill_n(part.max, part.rows, -std::numeric_limits<float>::infinity());
+    std::fill_n(part.sum, part.rows, 0.0f);
+    std::fill_n(part.out, static_cast<int64_t>(part.rows) * part.head_dim, 0.0f);
+
+    const int64_t first_position = sequence.position + tile.first_token;
+    const int64_t page_end = std::min((segment + 1) * kSegment / kPage, tile.last_position / kPage + 1);
+    for (int64_t page = segment * kSegment / kPage; page < page_end; ++page) {
+        const int begin = static_cast<int>(std::clamp<int64_t>(sequence.first_position - page * kPage, 0, kPage));
+        int32_t ends[kernels::kMaxAttentionRows];
+        int skip = 0;  // rows of the tile's first tokens, which come before this page
+        for (int token = 0; token < tile.tokens; ++token) {
+            const int64_t end = std::min<int64_t>(kPage, first_position + token + 1 - page * kPage);
+            if (end <= begin) skip = (token + 1) * group;
+            std::fill_n(ends + token * group, group, static_cast<int32_t>(end));
+        }
+        if (skip == part.rows) continue;
+        const kernels::AttentionRows visible{.rows = part.rows - skip,
+                                             .head_dim = part.head_dim,
+                                             .queries = part.queries + static_cast<size_t>(skip) * row_bytes,
+                                             .max = part.max + skip,
+                                             .sum = part.sum + skip,
+                                             .out = part.out + static_cast<int64_t>(skip) * part.head_dim};
+        const std::byte* start = sequence.pages[page];
+        table_.attention_page(visible,
+                              {.type = shape.kv_type,
+                               .keys = start + shape.slice.key_offset + kv_head * tile_bytes,
+                               .values = start + shape.slice.value_offset + kv_head * tile_bytes,
+                               .score_scale = shape.slice.key_scale / std::sqrt(static_cast<float>(shape.head_dim)),
+                               .begin = begin,
+                               .end = ends + skip},
+                              memory);
+    }
+}
+
+// Divides the totals by their sums and lets the gate through.
+void CpuBackend::finish_attention(TensorView out, TensorView queries, const AttentionShape& shape, int64_t row,
+                                  int kv_head, const kernels::AttentionRows& total, int first) const {
+    const int group = shape.num_heads / shape.num_kv_heads;
+    const int dim = shape.head_dim;
+    for (int member = 0; member < group; ++member) {
+        const int head = kv_head * group + member;
+        const float* sum = total.out + static_cast<int64_t>(first + member) * dim;
+        const float factor = shape.slice.value_scale / total.sum[first + member];
+        float* result = out.f32(row) + static_cast<int64_t>(head) * dim;
+        for (int i = 0; i < dim; ++i) result[i] = sum[i] * factor;
+        table_.sigmoid_mul(result, queries.f32(row) + (2 * static_cast<int64_t>(head) + 1) * dim, dim);
+    }
+}
+
+void CpuBackend::attention(TensorView out, TensorView queries, const AttentionShape& shape,
+                           std::span<const AttentionSequence> sequences) {
+    const int group = shape.num_heads / shape.num_kv_heads;
+    plan_attention_tiles(shape, sequences);
+    if (tiles_.empty()) return;
+    prepare_queries(queries, shape);
+    const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
+
+    // Unit of work: a tile and a key/value head. Where there are fewer units than threads can share, several segments
+    // of a unit are taken at once; their parts are folded in order all the same.
+    const int units = static_cast<int>(tiles_.size()) * shape.num_kv_heads;
+    int64_t segments = 0;
+    for (const AttentionTile& tile : tiles_) segments = std::max(segments, tile.last_position / kSegment + 1);
+    const int wave = static_cast<int>(std::clamp<int64_t>(4 * pool_.size() / units, 1, segments));
+    const size_t unit_floats = static_cast<size_t>(kTileRows + group) * static_cast<size_t>(shape.head_dim + 2);
+    grow(softmax_, static_cast<size_t>(units) * static_cast<size_t>(1 + wave) * unit_floats * sizeof(float));
+
+    const auto rows_of = [&](int unit, size_t slot) {
+        const AttentionTile& tile = tiles_[static_cast<size_t>(unit / shape.num_kv_heads)];
+        const int kv_head = unit % shape.num_kv_heads;
+        const int rows = tile.tokens * group;
+        const int64_t first_row = sequences[static_cast<size_t>(tile.sequence)].first_row + tile.first_token;
+        float* start = softmax_.as<float>() + slot * unit_floats;
+        return kernels::AttentionRows{
+            .rows = rows,
+            .head_dim = shape.head_dim,
+            .queries =
+                query_rows_.data() + static_cast<size_t>((kv_head * queries.rows + first_row) * group) * row_bytes,
+            .max = start,
+            .sum = start + rows,
+            .out = start + 2 * rows};
+    };
+    for (int64_t begin = 0; begin < segments; begin += wave) {
+        const int count = static_cast<int>(std::min<int64_t>(wave, segments - begin));
+        pool_.parallel_for(units * count, [&](int task, int thread) {
+            const int unit = task / count;
+            const AttentionTile& tile = tiles_[static_cast<size_t>(unit / shape.num_kv_heads)];
+            const int64_t segment = begin + task % count;
+            if (segment * kSegment > tile.last_position) return;
+            attend_segment(tile, unit % shape.num_kv_heads, segment, shape,
+                           sequences[static_cast<size_t>(tile.sequence)],
+                           rows_of(unit, static_cast<size_t>(units + task)), scratch(thread));
+        });
+        const bool last = begin + count == segments;
+        pool_.parallel_for(units, [&](int unit, int) {
+            const AttentionTile& tile = tiles_[static_cast<size_t>(unit / shape.num_kv_heads)];
+            const kernels::AttentionRows total = rows_of(unit, static_cast<size_t>(unit));
+            for (int i = 0; i < count && (begin + i) * kSegment <= tile.last_position; ++i) {
+                const kernels::AttentionRows part = rows_of(unit, static_cast<size_t>(units + unit * count + i));
+                if (begin + i == 0) {
+                    std::copy_n(part.max, (2 + static_cast<int64_t>(shape.head_dim)) * part.rows, total.max);
+                } else {
+                    table_.attention_merge(total, part);
+                }
+            }
+            if (!last) return;
+            const int64_t first_row = sequences[static_cast<size_t>(tile.sequence)].first_row + tile.first_token;
+            for (int token = 0; token < tile.tokens; ++token) {
+                finish_attention(out, queries, shape, first_row + token, unit % shape.num_kv_heads, total,
+                                 token * group);
+            }
+        });
+    }
+}
+
+}  // namespace colugo

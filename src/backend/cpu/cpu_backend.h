@@ -1,0 +1,79 @@
+// The CPU behind the seam: a kernel table, a thread pool and scratch memory that only ever grows.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/buffer.h"
+#include "base/thread_pool.h"
+
+namespace colugo {
+
+class CpuBackend : public Backend {
+ public:
+    CpuBackend(const kernels::KernelTable& table, ThreadPool& pool, ComputeMode mode);
+
+    ComputeMode compute_mode() const override { return mode_; }
+    const kernels::KernelTable& table() const { return table_; }
+
+    void embed(TensorView out, std::span<const int32_t> ids, const kernels::PackedWeight& table) override;
+    void gather_rows(TensorView out, TensorView x, std::span<const int32_t> rows) override;
+    void rms_norm(TensorView out, TensorView x, const float* weight, float eps) override;
+    void round_to_storage(TensorView x) override;
+    void linear(std::span<const LinearCall> calls, TensorView x) override;
+    void silu_mul(TensorView out, TensorView gate, TensorView up) override;
+    void rope_table(TensorView cos_sin, std::span<const AttentionSequence> sequences,
+                    std::span<const float> inverse_frequencies) override;
+    void attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
+                          const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
+                          std::span<const AttentionSequence> sequences) override;
+    void attention(TensorView out, TensorView queries, const AttentionShape& shape,
+                   std::span<const AttentionSequence> sequences) override;
+    void gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,
+                         std::span<const GdnSequence> sequences) override;
+    void gdn_inputs(TensorView mixed, TensorView b, TensorView a, const float* neg_exp_a_log, const float* dt_bias,
+                    const GdnShape& shape) override;
+    void gated_delta_net(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                         std::span<const GdnSequence> sequences) override;
+    void gated_rms_norm(TensorView x, TensorView gate, const float* weight, float eps, const GdnShape& shape) override;
+
+ private:
+    // Query rows of one sequence that attention handles together: `tokens` consecutive tokens, all heads of a group.
+    struct AttentionTile {
+        int sequence;
+        int first_token;  // within the sequence's rows
+        int tokens;
+        int64_t last_position;
+    };
+
+    // body(row) for each row; on this thread alone when the whole is less work than waking the others.
+    void for_rows(int64_t rows, int64_t floats_per_row, FunctionRef<void(int64_t row)> body);
+    std::byte* scratch(int thread) const { return scratch_.data() + static_cast<size_t>(thread) * kScratchBytes; }
+    // At least `bytes` of `buffer`, of which the first `keep` survive when it grows.
+    static void grow(Buffer& buffer, size_t bytes, size_t keep = 0);
+    size_t prepare_input(const kernels::PackedWeight& weight, size_t offset, TensorView x);
+
+    void plan_attention_tiles(const AttentionShape& shape, std::span<const AttentionSequence> sequences);
+    void prepare_queries(TensorView queries, const AttentionShape& shape);
+    void attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
+                        const AttentionSequence& sequence, const kernels::AttentionRows& part, std::byte* memory) const;
+    void finish_attention(TensorView out, TensorView queries, const AttentionShape& shape, int64_t row, int kv_head,
+                          const kernels::AttentionRows& total, int first) const;
+    void gdn_key_head(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                      const GdnSequence& sequence, int key_head, std::byte* memory) const;
+
+    static constexpr size_t kScratchBytes =
+        std::max({kernels::kMatmulScratchBytes, kernels::kAttentionScratchBytes, kernels::kGdnScratchBytes});
+
+    const kernels::KernelTable& table_;
+    ThreadPool& pool_;
+    ComputeMode mode_;
+    Buffer scratch_;      // [threads] x kScratchBytes
+    Buffer activations_;  // prepared matmul inputs
+    Buffer query_rows_;   // prepared queries, [kv head][row][head of the group]
+    Buffer softmax_;      // running softmax of every tile: totals, then one part per task of a wave
+    std::vector<AttentionTile> tiles_;
+};
+
+}  // namespace colugo

@@ -1,0 +1,73 @@
+// The multi-token-prediction head (qwen35.md 4.1): one gated-attention layer over pairs (hidden of p, token at p + 1).
+// The pair sits at position p + 1 of the same pages as the trunk, so both are cut at the same length. Position 0 has no
+// pair and therefore no entry.
+#include <cstring>
+
+#include "model/qwen35.h"
+
+namespace colugo {
+
+// fc(norm(embedding) ++ norm(hidden)) of each row, in x_.
+TensorView Qwen35::mtp_input(std::span<const int32_t> tokens, TensorView hidden) {
+    const MtpWeights& mtp = *weights_.mtp;
+    const auto eps = static_cast<float>(config_.rms_norm_eps);
+    const auto rows = static_cast<int64_t>(tokens.size());
+    TensorView x = x_.first_rows(rows);
+    TensorView concat = mtp_concat_.first_rows(rows);
+    backend_.embed(x, tokens, weights_.embed_tokens.packed);
+    backend_.rms_norm(concat.columns(0, config_.hidden_size), x, mtp.pre_fc_norm_embedding.data(), eps);
+    backend_.rms_norm(concat.columns(config_.hidden_size, config_.hidden_size), hidden, mtp.pre_fc_norm_hidden.data(),
+                      eps);
+    const LinearCall call[] = {{&mtp.fc.packed, x}};
+    backend_.linear(call, concat);
+    return x;
+}
+
+void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
+    tokens_.clear();
+    std::vector<AttentionSequence>& sequences = attention_;
+    const size_t hidden_bytes = static_cast<size_t>(config_.hidden_size) * sizeof(float);
+    for (size_t i = 0; i < batch.size(); ++i) {
+        AttentionSequence& range = sequences[i];
+        const int first_row = range.first_row;
+        const int skipped = range.position == 0 && range.rows > 0 ? 1 : 0;
+        range.first_row = static_cast<int>(tokens_.size());
+        for (int row = skipped; row < range.rows; ++row) {
+            const float* before = row > 0 ? hidden_.f32(first_row + row - 1) : batch[i].sequence->pending_hidden();
+            std::memcpy(mtp_hidden_.f32(static_cast<int64_t>(tokens_.size())), before, hidden_bytes);
+            tokens_.push_back(batch[i].tokens[static_cast<size_t>(row)]);
+        }
+        range.rows -= skipped;
+        range.position += skipped;
+        range.first_position = 1;
+    }
+    const auto rows = static_cast<int64_t>(tokens_.size());
+    if (rows > 0) {
+        TensorView x = mtp_input(tokens_, mtp_hidden_.first_rows(rows));
+        backend_.rope_table(cos_sin_.first_rows(rows), sequences, inverse_frequencies_);
+        attention_keys(context(rows), x, weights_.mtp->layer, page_layout_.mtp, sequences);
+    }
+}
+
+void Qwen35::mtp_step(std::span<const MtpRow> rows, TensorView hidden_out, TensorView logits_out) {
+    COLUGO_CHECK(has_mtp() && static_cast<int64_t>(rows.size()) <= max_rows_);
+    tokens_.clear();
+    attention_.clear();
+    for (const MtpRow& row : rows) {
+        COLUGO_CHECK(row.position >= 1 && row.position < row.sequence->page_capacity());
+        const int index = static_cast<int>(tokens_.size());
+        std::memcpy(mtp_hidden_.f32(index), row.hidden, static_cast<size_t>(config_.hidden_size) * sizeof(float));
+        attention_.push_back({index, 1, row.position, 1, row.sequence->pages.data()});
+        tokens_.push_back(row.token);
+    }
+    const auto count = static_cast<int64_t>(rows.size());
+    TensorView x = mtp_input(tokens_, mtp_hidden_.first_rows(count));
+    const LayerContext layer_context = context(count);
+    backend_.rope_table(layer_context.cos_sin, attention_, inverse_frequencies_);
+    attention_layer(layer_context, x, weights_.mtp->layer, page_layout_.mtp, attention_);
+    backend_.rms_norm(hidden_out, x, weights_.mtp->norm.data(), static_cast<float>(config_.rms_norm_eps));
+    backend_.round_to_storage(hidden_out);
+    head(logits_out, hidden_out);
+}
+
+}  // namespace colugo

@@ -1,0 +1,91 @@
+// The forward pass of the Qwen3.5/3.6 dense hybrid family (qwen35.md 3 and 4): embedding, three Gated DeltaNet layers
+// to each gated-attention layer, final norm, head; and the multi-token-prediction (MTP) head beside it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "model/decoder_layer.h"
+#include "model/page_layout.h"
+#include "model/sequence_state.h"
+
+namespace colugo {
+
+// Rows of one sequence in a batch: the next `tokens` of it, in order.
+struct SequenceRows {
+    SequenceState* sequence;
+    std::span<const int32_t> tokens;
+};
+
+// One step of the MTP head for one sequence: `hidden` belongs to position - 1, `token` sits at `position`.
+struct MtpRow {
+    SequenceState* sequence;
+    int64_t position;
+    int32_t token;
+    const float* hidden;  // [hidden_size]: the trunk's after its final norm, or an earlier step's
+};
+
+struct ModelOptions {
+    kernels::KvType kv_type = kernels::KvType::bf16;
+    int max_rows = 512;  // of one batch
+};
+
+class Qwen35 {
+ public:
+    // Config and weights must outlive the model; the backend is used by one thread at a time.
+    Qwen35(const ModelConfig& config, const ModelWeights& weights, Backend& backend, const ModelOptions& options);
+
+    const ModelConfig& config() const { return config_; }
+    const PageLayout& page_layout() const { return page_layout_; }
+    bool has_mtp() const { return weights_.mtp.has_value(); }
+    int max_rows() const { return max_rows_; }
+    size_t workspace_bytes() const { return workspace_bytes_; }
+
+    // Feeds every sequence's tokens and moves it on by their number; each sequence appears once. Pages must cover the
+    // new positions. The MTP head's keys and values of these positions are stored too. At most max_rows rows.
+    void forward(std::span<const SequenceRows> batch);
+
+    // After forward(): raw logits (padding ids included) of the given rows of that batch. out: [rows.size(),
+    // vocab_size]
+    void logits(TensorView out, std::span<const int32_t> rows);
+
+    // One MTP step a row: its keys and values go into the row's page at `position` (which a later forward()
+    // overwrites). hidden_out [rows, hidden_size]: after mtp.norm, what the next step takes. logits_out [rows,
+    // vocab_size].
+    void mtp_step(std::span<const MtpRow> rows, TensorView hidden_out, TensorView logits_out);
+
+    // Sees the residual stream after each layer of forward(). For tests.
+    void observe_layers(std::function<void(int layer, TensorView x)> observer) { observer_ = std::move(observer); }
+
+ private:
+    LayerContext context(int64_t rows);
+    void fill_mtp(std::span<const SequenceRows> batch);
+    TensorView mtp_input(std::span<const int32_t> tokens, TensorView hidden);
+    void head(TensorView out, TensorView hidden);
+
+    const ModelConfig& config_;
+    const ModelWeights& weights_;
+    Backend& backend_;
+    kernels::KvType kv_type_;
+    int max_rows_;
+    PageLayout page_layout_;
+    std::vector<float> inverse_frequencies_;
+    std::function<void(int, TensorView)> observer_;
+
+    size_t workspace_bytes_ = 0;
+    Buffer memory_;          // the views below
+    Arena arena_;            // inside a layer
+    TensorView x_;           // [max_rows, hidden_size] residual stream
+    TensorView normed_;      // [max_rows, hidden_size]
+    TensorView hidden_;      // [max_rows, hidden_size] after the final norm
+    TensorView mtp_hidden_;  // [max_rows, hidden_size] the hidden before each row
+    TensorView mtp_concat_;  // [max_rows, 2 hidden_size] embedding, then hidden
+    TensorView cos_sin_;     // [max_rows, rotary_dim]
+    std::vector<int32_t> tokens_;
+    std::vector<AttentionSequence> attention_;
+    std::vector<GdnSequence> gdn_;
+};
+
+}  // namespace colugo

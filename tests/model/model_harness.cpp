@@ -1,0 +1,112 @@
+#include "model/model_harness.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <numeric>
+
+namespace colugo::testing {
+
+namespace {
+
+LoadedFixture read_fixture(const std::string& name, ComputeMode mode) {
+    const std::string directory = std::string(COLUGO_FIXTURES_DIR) + "/" + name;
+    const CheckpointFiles files(directory);
+    ThreadPool threads(2);
+    LoadedFixture fixture;
+    fixture.config = read_model_config(directory);
+    LoadedWeights loaded = load_weights(files, fixture.config, read_quantization_config(directory),
+                                        {.compute = mode, .with_mtp = true, .progress = {}}, threads);
+    fixture.weights = std::move(loaded.weights);
+    return fixture;
+}
+
+}  // namespace
+
+const LoadedFixture& load_fixture(const std::string& name, ComputeMode mode) {
+    static std::map<std::pair<std::string, ComputeMode>, std::unique_ptr<LoadedFixture>> loaded;
+    std::unique_ptr<LoadedFixture>& slot = loaded[{name, mode}];
+    if (!slot) slot = std::make_unique<LoadedFixture>(read_fixture(name, mode));
+    return *slot;
+}
+
+std::string launch_name(const Launch& launch) {
+    static const char* const kKvNames[] = {"f32", "bf16", "fp8"};
+    return fmt::format("{} compute {} kv {} threads {}", kernels::tier_name(launch.tier),
+                       launch.compute == ComputeMode::f32 ? "f32" : "bf16", kKvNames[static_cast<int>(launch.kv_type)],
+                       launch.threads);
+}
+
+std::vector<kernels::Tier> available_tiers() {
+    using kernels::Tier;
+    std::vector<Tier> tiers;
+    for (Tier tier : {Tier::scalar, Tier::avx2, Tier::avx512, Tier::avx512_bf16, Tier::amx}) {
+        if (kernels::tier_available(tier)) tiers.push_back(tier);
+    }
+    return tiers;
+}
+
+std::vector<int32_t> test_tokens(int count, int64_t vocab_size, uint64_t seed) {
+    std::vector<int32_t> tokens;
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    for (int i = 0; i < count; ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        tokens.push_back(static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab_size)));
+    }
+    return tokens;
+}
+
+std::unique_ptr<CpuBackend> ModelHarness::plain_backend(const kernels::KernelTable& table, ThreadPool& pool,
+                                                        ComputeMode mode) {
+    return std::make_unique<CpuBackend>(table, pool, mode);
+}
+
+ModelHarness::ModelHarness(const LoadedFixture& fixture, const Launch& launch, BackendFactory factory)
+    : fixture_(fixture), pool_(launch.threads) {
+    backend_ = factory(kernels::kernel_table(launch.tier), pool_, launch.compute);
+    model_ = std::make_unique<Qwen35>(fixture.config, fixture.weights, *backend_,
+                                      ModelOptions{.kv_type = launch.kv_type, .max_rows = launch.max_rows});
+    pages_ = std::make_unique<PagePool>(model_->page_layout().page_bytes, 4096);
+}
+
+std::unique_ptr<SequenceState> ModelHarness::sequence(int64_t positions) {
+    auto state = std::make_unique<SequenceState>(fixture_.config);
+    while (state->page_capacity() < positions) state->pages.push_back(pages_->grant());
+    return state;
+}
+
+void ModelHarness::give_back(SequenceState& sequence) {
+    for (std::byte* page : sequence.pages) pages_->release(page);
+    sequence.pages.clear();
+}
+
+std::vector<float> ModelHarness::pass(std::span<const SequenceRows> batch) {
+    model_->forward(batch);
+    ++passes_;
+    size_t count = 0;
+    for (const SequenceRows& rows : batch) count += rows.tokens.size();
+    std::vector<int32_t> rows(count);
+    std::iota(rows.begin(), rows.end(), 0);
+    const auto vocab = static_cast<size_t>(fixture_.config.vocab_size);
+    std::vector<float> out(count * vocab);
+    model_->logits(TensorView(out.data(), static_cast<int64_t>(count), static_cast<int64_t>(vocab)), rows);
+    return out;
+}
+
+std::vector<float> ModelHarness::logits(std::span<const int32_t> tokens, std::vector<int> chunks) {
+    const auto state = sequence(static_cast<int64_t>(tokens.size()));
+    std::vector<float> all;
+    size_t chunk = 0;
+    while (!tokens.empty()) {
+        const size_t size = std::min(tokens.size(), static_cast<size_t>(chunks[std::min(chunk, chunks.size() - 1)]));
+        const SequenceRows rows[] = {{state.get(), tokens.first(size)}};
+        const std::vector<float> out = pass(rows);
+        all.insert(all.end(), out.begin(), out.end());
+        tokens = tokens.subspan(size);
+        ++chunk;
+    }
+    give_back(*state);
+    return all;
+}
+
+}  // namespace colugo::testing

@@ -1,0 +1,66 @@
+// A model over a fixture checkpoint, fed in any way a test likes, with every logit kept.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/cpu_backend.h"
+#include "cache/page_pool.h"
+#include "checkpoint/weights.h"
+#include "model/qwen35.h"
+
+namespace colugo::testing {
+
+// A fixture's configuration and weights, loaded once for each compute mode.
+struct LoadedFixture {
+    ModelConfig config;
+    ModelWeights weights;
+};
+const LoadedFixture& load_fixture(const std::string& name, ComputeMode mode);
+
+// How a launch computes.
+struct Launch {
+    kernels::Tier tier = kernels::Tier::scalar;
+    ComputeMode compute = ComputeMode::bf16;
+    kernels::KvType kv_type = kernels::KvType::bf16;
+    int threads = 1;
+    int max_rows = 2048;
+};
+std::string launch_name(const Launch& launch);
+std::vector<kernels::Tier> available_tiers();
+
+// Token ids that differ, from a fixed stream: [0, vocab_size).
+std::vector<int32_t> test_tokens(int count, int64_t vocab_size, uint64_t seed = 1);
+
+class ModelHarness {
+ public:
+    using BackendFactory = std::unique_ptr<CpuBackend> (*)(const kernels::KernelTable&, ThreadPool&, ComputeMode);
+    static std::unique_ptr<CpuBackend> plain_backend(const kernels::KernelTable& table, ThreadPool& pool,
+                                                     ComputeMode mode);
+
+    ModelHarness(const LoadedFixture& fixture, const Launch& launch, BackendFactory factory = plain_backend);
+
+    Qwen35& model() { return *model_; }
+    const ModelConfig& config() const { return fixture_.config; }
+
+    // A new sequence with room for `positions`.
+    std::unique_ptr<SequenceState> sequence(int64_t positions);
+    void give_back(SequenceState& sequence);
+
+    // One pass; the logits of every row: [rows, vocab_size].
+    std::vector<float> pass(std::span<const SequenceRows> batch);
+    // A fresh sequence fed in the given chunks, the last size repeated until all tokens are in: [tokens, vocab_size].
+    std::vector<float> logits(std::span<const int32_t> tokens, std::vector<int> chunks);
+    int passes() const { return passes_; }
+
+ private:
+    const LoadedFixture& fixture_;
+    ThreadPool pool_;
+    std::unique_ptr<CpuBackend> backend_;
+    std::unique_ptr<Qwen35> model_;
+    std::unique_ptr<PagePool> pages_;
+    int passes_ = 0;
+};
+
+}  // namespace colugo::testing
