@@ -1,0 +1,25 @@
+// What every subcommand gives main: its options are in the parser, and this runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+
+namespace colugo {
+
+enum class Outcome {
+    success,
+    failed,       // it ran, and its finding is bad
+    interrupted,  // by Ctrl-C
+};
+
+struct Command {
+    CLI::App* app;
+    std::function<Outcome()> execute;
+};
+
+Command add_run_command(CLI::App& root);
+Command add_inspect_command(CLI::App& root);
+Command add_doctor_command(CLI::App& root);
+
+}  // namespace colugo

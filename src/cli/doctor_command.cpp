@@ -1,0 +1,127 @@
+// colugo doctor: what this machine is, and whether every tier computes here what the scalar one does.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/bandwidth_probe.h"
+#include "cli/command.h"
+#include "cli/kernel_check.h"
+#include "cli/text_output.h"
+#include "engine/machine.h"
+#include "engine/memory_plan.h"
+
+namespace colugo {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct TierReport {
+    kernels::Tier tier;
+    std::vector<KernelCheck> checks;
+
+    bool passed() const {
+        return std::all_of(checks.begin(), checks.end(), [](const KernelCheck& check) { return check.passed(); });
+    }
+};
+
+struct Diagnosis {
+    std::string cpu = cpu_name();
+    kernels::Tier chosen = kernels::select_tier();
+    int cpus = usable_cpus();
+    uint64_t memory = total_memory();
+    uint64_t available = available_memory();
+    double bandwidth = 0.0;  // bytes per second
+    std::vector<TierReport> tiers;
+
+    bool passed() const {
+        return std::all_of(tiers.begin(), tiers.end(), [](const TierReport& tier) { return tier.passed(); });
+    }
+};
+
+Diagnosis diagnose(int threads) {
+    constexpr uint64_t kProbeBytes = uint64_t{1} << 30;
+    Diagnosis found;
+    ThreadPool pool(threads > 0 ? threads : found.cpus);
+    found.bandwidth = read_bandwidth(pool, std::min(kProbeBytes, found.available / 4));
+    for (const kernels::Tier tier : {kernels::Tier::scalar, kernels::Tier::avx2, kernels::Tier::avx512,
+                                     kernels::Tier::avx512_bf16, kernels::Tier::amx}) {
+        if (!kernels::tier_available(tier)) continue;
+        found.tiers.push_back({tier, {}});
+        if (tier != kernels::Tier::scalar) found.tiers.back().checks = check_kernels(tier);
+    }
+    return found;
+}
+
+ordered_json to_json(const Diagnosis& found) {
+    ordered_json tiers = ordered_json::array();
+    for (const TierReport& tier : found.tiers) {
+        ordered_json checks = ordered_json::array();
+        for (const KernelCheck& check : tier.checks) {
+            ordered_json error = nullptr;  // JSON has no NaN
+            if (std::isfinite(check.max_error)) error = check.max_error;
+            checks.push_back({{"name", check.name},
+                              {"passed", check.passed()},
+                              {"max_error", error},
+                              {"tolerance", check.tolerance}});
+        }
+        tiers.push_back({{"tier", kernels::tier_name(tier.tier)}, {"passed", tier.passed()}, {"checks", checks}});
+    }
+    return {{"version", COLUGO_VERSION},
+            {"cpu", found.cpu},
+            {"tier", kernels::tier_name(found.chosen)},
+            {"cpus", found.cpus},
+            {"memory_bytes", found.memory},
+            {"available_bytes", found.available},
+            {"read_bytes_per_second", found.bandwidth},
+            {"tiers", tiers},
+            {"passed", found.passed()}};
+}
+
+std::string to_text(const Diagnosis& found) {
+    std::string text = fmt::format("version         {}\n", COLUGO_VERSION);
+    text += fmt::format("CPU             {}\n", found.cpu);
+    text += fmt::format("processors      {}\n", found.cpus);
+    text += fmt::format("memory          {}, {} available\n", bytes_text(found.memory), bytes_text(found.available));
+    text += fmt::format("read bandwidth  {:.1f} GB/s\n", found.bandwidth * 1e-9);
+    text += fmt::format("tier            {}\n\n", kernels::tier_name(found.chosen));
+    for (const TierReport& tier : found.tiers) {
+        if (tier.tier == kernels::Tier::scalar) text += "scalar       the reference for the others\n";
+        for (const KernelCheck& check : tier.checks) {
+            text += fmt::format("{:<12} {:<20} {}  largest error {:.1e}\n", kernels::tier_name(tier.tier), check.name,
+                                check.passed() ? "PASS" : "FAIL", check.max_error);
+        }
+    }
+    return text;
+}
+
+class DoctorCommand {
+ public:
+    explicit DoctorCommand(CLI::App& app) {
+        app.add_option("-t,--threads", threads_, "Threads of the bandwidth probe (0: as many as there are processors)")
+            ->check(CLI::Range(0, 1024))
+            ->capture_default_str();
+        app.add_flag("--json", json_, "Print one JSON object");
+    }
+
+    Outcome execute() const {
+        const Diagnosis found = diagnose(threads_);
+        write_output(json_ ? to_json(found).dump(2) + "\n" : to_text(found));
+        return found.passed() ? Outcome::success : Outcome::failed;
+    }
+
+ private:
+    int threads_ = 0;
+    bool json_ = false;
+};
+
+}  // namespace
+
+Command add_doctor_command(CLI::App& root) {
+    CLI::App* app = root.add_subcommand("doctor", "Examine this machine and test the kernels on it");
+    auto command = std::make_shared<DoctorCommand>(*app);
+    return {app, [command] { return command->execute(); }};
+}
+
+}  // namespace colugo

@@ -1,0 +1,51 @@
+#include "cli/logits_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace colugo {
+
+static_assert(std::endian::native == std::endian::little, "the file holds the machine's own floats");
+
+LogitsFile::LogitsFile(std::string path)
+    : path_(std::move(path)), temporary_path_(fmt::format("{}.{}.tmp", path_, getpid())) {
+    std::error_code error;
+    const auto type = std::filesystem::status(path_, error).type();
+    if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::regular) {
+        fail(ErrorCode::invalid_argument, "cannot write logits to {}: it is not a regular file", path_);
+    }
+    file_ = std::fopen(temporary_path_.c_str(), "wb");
+    if (file_ == nullptr) fail_errno("write", path_);
+}
+
+LogitsFile::~LogitsFile() {
+    if (file_ == nullptr) return;
+    std::fclose(file_);
+    std::remove(temporary_path_.c_str());
+}
+
+void LogitsFile::append(TensorView logits) {
+    COLUGO_CHECK(logits.row_stride == logits.cols);
+    const auto count = static_cast<size_t>(logits.rows * logits.cols);
+    if (std::fwrite(logits.f32(), sizeof(float), count, file_) != count) fail_errno("write", path_);
+}
+
+void LogitsFile::publish() {
+    std::FILE* file = file_;
+    file_ = nullptr;
+    const bool written = std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+    const bool closed = std::fclose(file) == 0;
+    if (!written || !closed || std::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
+        const int reason = errno;
+        std::remove(temporary_path_.c_str());
+        errno = reason;
+        fail_errno("write", path_);
+    }
+}
+
+}  // namespace colugo

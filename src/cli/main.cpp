@@ -1,0 +1,88 @@
+// The only place where errors become exit codes: 0 done, 1 it failed (one sentence on standard error), 2 it was asked
+// wrongly, 130 interrupted.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+#include <string_view>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/settings.h"
+#include "cli/text_output.h"
+
+namespace colugo {
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+constexpr int kInterrupted = 130;
+
+// Short options of two letters that are known from elsewhere; the parser has only one letter for those.
+std::vector<std::string> arguments(int argc, char** argv) {
+    std::vector<std::string> reversed;
+    for (int i = argc - 1; i > 0; --i) {
+        const std::string_view argument = argv[i];
+        if (argument == "-np") {
+            reversed.emplace_back("--parallel");
+        } else if (argument == "-ub") {
+            reversed.emplace_back("--ubatch-size");
+        } else {
+            reversed.emplace_back(argument);
+        }
+    }
+    return reversed;
+}
+
+int report(int exit_code, std::string_view sentence) {
+    fmt::print(stderr, "colugo: {}\n", sentence);
+    return exit_code;
+}
+
+Outcome execute(const std::vector<Command>& commands) {
+    for (const Command& command : commands) {
+        if (command.app->parsed()) return command.execute();
+    }
+    throw CLI::RequiredError("A command");
+}
+
+int run(int argc, char** argv) {
+    CLI::App app("Serves hybrid language models to coding agents on one machine", "colugo");
+    app.set_version_flag("--version", "colugo " COLUGO_VERSION);
+    app.require_subcommand(0, 1);
+    const std::vector<Command> commands = {add_run_command(app), add_inspect_command(app), add_doctor_command(app)};
+    add_settings_sources(app);
+    try {
+        app.parse(arguments(argc, argv));
+        switch (execute(commands)) {
+            case Outcome::success:
+                return 0;
+            case Outcome::failed:
+                return kFailed;
+            case Outcome::interrupted:
+                return kInterrupted;
+        }
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+        return report(kUsage, fmt::format("{} (colugo --help shows what is accepted)", error.what()));
+    } catch (const Interrupted&) {
+        return kInterrupted;
+    } catch (const Error& error) {
+        return report(kFailed, error.what());
+    } catch (const std::bad_alloc&) {
+        return report(kFailed, "there is not enough memory");
+    }
+    return kFailed;
+}
+
+}  // namespace
+
+}  // namespace colugo
+
+int main(int argc, char** argv) {
+    colugo::prepare_standard_streams();
+    colugo::catch_interrupts();
+    return colugo::run(argc, argv);
+}

@@ -1,0 +1,46 @@
+#include "cli/messages_file.h"
+
+#include "base/error.h"
+#include "checkpoint/checkpoint_files.h"
+
+namespace colugo {
+
+namespace {
+
+constexpr uint64_t kMaxMessagesBytes = uint64_t{256} << 20;
+
+}  // namespace
+
+ChatInput read_messages_file(const std::string& path) {
+    const auto text = read_text_file(path, kMaxMessagesBytes);
+    if (!text) fail(ErrorCode::not_found, "there is no messages file {}", path);
+    nlohmann::ordered_json document;
+    try {
+        document = nlohmann::ordered_json::parse(*text);
+    } catch (const nlohmann::json::exception& error) {
+        fail(ErrorCode::invalid_file, "{} is not JSON: {}", path, error.what());
+    }
+    const auto refuse = [&](const std::string& expected) {
+        fail(ErrorCode::invalid_file, "{} is no conversation: expected {}", path, expected);
+    };
+    if (!document.is_object()) refuse("an object with \"messages\"");
+    ChatInput input;
+    for (auto& [key, value] : document.items()) {
+        if (key == "messages") {
+            if (!value.is_array() || value.empty()) refuse("\"messages\" to be a list of at least one message");
+            input.messages = prepare_messages(std::move(value));
+        } else if (key == "tools") {
+            if (!value.is_null() && !value.is_array()) refuse("\"tools\" to be a list");
+            if (!value.empty()) input.tools = std::move(value);
+        } else if (key == "chat_template_kwargs") {
+            if (!value.is_null() && !value.is_object()) refuse("\"chat_template_kwargs\" to be an object");
+            if (value.is_object()) input.extra = std::move(value);
+        } else {
+            refuse("the keys messages, tools and chat_template_kwargs only, not \"" + key + "\"");
+        }
+    }
+    if (input.messages.empty()) refuse("\"messages\"");
+    return input;
+}
+
+}  // namespace colugo

@@ -1,0 +1,14 @@
+// A conversation in a file, as OpenAI's chat completions take it: {"messages": [...], "tools": [...],
+// "chat_template_kwargs": {...}}, the last two optional.
+#pragma once
+
+#include <string>
+
+#include "text/chat_template.h"
+
+namespace colugo {
+
+// Throws not_found, io, or invalid_file naming what is wrong: another key, another type, no message.
+ChatInput read_messages_file(const std::string& path);
+
+}  // namespace colugo

@@ -1,0 +1,75 @@
+#include "cli/model_flags.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace colugo {
+
+namespace {
+
+constexpr int kMostThreads = 1024;
+constexpr int kMostParallel = 1024;
+constexpr int kMostRows = 8192;
+constexpr int64_t kMostContext = int64_t{1} << 31;
+
+}  // namespace
+
+void require_checkpoint_folder(const std::string& path) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (status.type() == std::filesystem::file_type::not_found) {
+        fail(ErrorCode::not_found, "there is no checkpoint folder {}", path);
+    }
+    if (error) fail(ErrorCode::io, "cannot read {}: {}", path, error.message());
+    if (!std::filesystem::is_directory(status)) {
+        fail(ErrorCode::invalid_argument,
+             "{} is not a folder; expected a checkpoint folder with config.json and *.safetensors", path);
+    }
+}
+
+ModelFlags::ModelFlags(CLI::App& app) {
+    app.add_option("-c,--ctx-size", ctx_size_, "Longest context in tokens (0: the model's own, or what fits in memory)")
+        ->check(CLI::Range(int64_t{0}, kMostContext))
+        ->capture_default_str();
+    app.add_option("--compute", compute_, "What is stored between operations: bf16, or f32 (exact, slower)")
+        ->check(CLI::IsMember({"bf16", "f32"}))
+        ->capture_default_str();
+    app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8")
+        ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8"}))
+        ->capture_default_str();
+}
+
+void ModelFlags::add_threads(CLI::App& app) {
+    app.add_option("-t,--threads", threads_, "Threads (0: as many as there are processors)")
+        ->check(CLI::Range(0, kMostThreads))
+        ->capture_default_str();
+}
+
+void ModelFlags::add_parallel(CLI::App& app) {
+    app.add_option("--parallel", parallel_, "Sequences at a time, each with its own context (also -np)")
+        ->check(CLI::Range(1, kMostParallel))
+        ->capture_default_str();
+}
+
+void ModelFlags::add_ubatch_size(CLI::App& app) {
+    app.add_option("--ubatch-size", ubatch_size_, "Prompt tokens of one pass (also -ub)")
+        ->check(CLI::Range(1, kMostRows))
+        ->capture_default_str();
+}
+
+LaunchOptions ModelFlags::launch_options(const std::string& model) const {
+    LaunchOptions options;
+    options.model = model;
+    options.compute = compute_ == "f32" ? ComputeMode::f32 : ComputeMode::bf16;
+    if (kv_type_ == "f32") options.kv_type = kernels::KvType::f32;
+    if (kv_type_ == "bf16") options.kv_type = kernels::KvType::bf16;
+    if (kv_type_ == "fp8") options.kv_type = kernels::KvType::fp8;
+    options.threads = threads_;
+    options.ctx_size = ctx_size_;
+    options.parallel = parallel_;
+    options.max_rows = ubatch_size_;
+    return options;
+}
+
+}  // namespace colugo

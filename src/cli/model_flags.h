@@ -1,0 +1,35 @@
+// The options that say which model is launched, and how: the same for every command that loads or plans one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "engine/launch_options.h"
+
+namespace colugo {
+
+// Throws not_found, io or invalid_argument when the path is no folder.
+void require_checkpoint_folder(const std::string& path);
+
+class ModelFlags {
+ public:
+    // Adds --ctx-size, --compute, --kv-type.
+    explicit ModelFlags(CLI::App& app);
+    void add_threads(CLI::App& app);
+    void add_parallel(CLI::App& app);
+    void add_ubatch_size(CLI::App& app);
+
+    // model: a checkpoint folder.
+    LaunchOptions launch_options(const std::string& model) const;
+
+ private:
+    int64_t ctx_size_ = 0;
+    int threads_ = 0;
+    int parallel_ = 1;
+    int ubatch_size_ = 512;
+    std::string compute_ = "bf16";
+    std::string kv_type_ = "auto";
+};
+
+}  // namespace colugo

@@ -1,0 +1,180 @@
+// colugo run: a prompt to text.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/logits_file.h"
+#include "cli/model_flags.h"
+#include "cli/progress_bar.h"
+#include "cli/run_figures.h"
+#include "cli/run_prompt.h"
+#include "cli/text_output.h"
+#include "engine/generation.h"
+#include "engine/model_text.h"
+#include "text/detokenizer.h"
+
+namespace colugo {
+
+namespace {
+
+class RunCommand {
+ public:
+    explicit RunCommand(CLI::App& app);
+    Outcome execute();
+
+ private:
+    void add_sampling(CLI::App& app);
+    SamplingParams sampling(const ModelText& text) const;
+    Outcome print_prompt(const ModelText& text) const;
+    std::unique_ptr<LoadedModel> load(double& seconds) const;
+    GenerationResult generate(LoadedModel& model, const ModelText& text, const std::vector<int32_t>& prompt,
+                              const SamplingParams& params) const;
+
+    std::string model_;
+    PromptFlags prompt_;
+    ModelFlags model_flags_;
+    std::optional<int64_t> max_tokens_;
+    std::optional<double> temperature_, top_p_, min_p_;
+    std::optional<int32_t> top_k_;
+    int64_t seed_ = -1;
+    bool print_ids_ = false;
+    bool print_prompt_ = false;
+    std::string logits_;
+    bool json_ = false;
+};
+
+RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
+    app.add_option("-m,--model", model_, "The checkpoint's folder");
+    app.add_option("-n,--predict,--n-predict", max_tokens_,
+                   "New tokens at most (-1: to the end of the context; default -1, with --logits 0)")
+        ->check(CLI::Range(int64_t{-1}, int64_t{1} << 31));
+    add_sampling(app);
+    app.add_flag("--print-ids", print_ids_, "Print the new tokens' ids instead of their text");
+    app.add_flag("--print-prompt", print_prompt_, "Print the prompt as the model reads it, and load no weights");
+    app.add_option("--logits", logits_,
+                   "Write the raw logits of every position to a file: little-endian f32 [positions, vocab_size]");
+    app.add_flag("--json", json_, "Write the figures to standard error as one JSON object");
+    model_flags_.add_threads(app);
+    model_flags_.add_ubatch_size(app);
+}
+
+void RunCommand::add_sampling(CLI::App& app) {
+    app.add_option("--temp,--temperature", temperature_, "Temperature; 0 is greedy (default: the checkpoint's)");
+    app.add_option("--top-k", top_k_, "Keep the k most likely tokens; 0 keeps all (default: the checkpoint's)");
+    app.add_option("--top-p", top_p_, "Keep the most likely tokens up to this probability (default: the checkpoint's)");
+    app.add_option("--min-p", min_p_,
+                   "Drop tokens below this share of the most likely one (default: the checkpoint's)");
+    app.add_option("-s,--seed", seed_, "Seed of the draws; -1 makes one and tells it")
+        ->check(CLI::Range(int64_t{-1}, std::numeric_limits<int64_t>::max()))
+        ->capture_default_str();
+}
+
+SamplingParams RunCommand::sampling(const ModelText& text) const {
+    SamplingParams params = text.default_sampling();
+    if (temperature_) params.temperature = *temperature_;
+    if (top_k_) params.top_k = *top_k_;
+    if (top_p_) params.top_p = *top_p_;
+    if (min_p_) params.min_p = *min_p_;
+    params.seed = seed_ < 0 ? make_seed() : static_cast<uint64_t>(seed_);
+    return params;
+}
+
+Outcome RunCommand::print_prompt(const ModelText& text) const {
+    const RenderedPrompt prompt = prompt_.render(text);
+    if (print_ids_) {
+        write_output(fmt::format("{}\n", fmt::join(text.encode(prompt), ",")));
+    } else {
+        write_output(prompt.text);
+    }
+    return Outcome::success;
+}
+
+std::unique_ptr<LoadedModel> RunCommand::load(double& seconds) const {
+    const auto start = std::chrono::steady_clock::now();
+    ProgressBar bar("loading");
+    auto model = std::make_unique<LoadedModel>(model_flags_.launch_options(model_), [&](uint64_t done, uint64_t total) {
+        if (interrupted()) throw Interrupted{};
+        bar.update(done, total);
+    });
+    bar.finish();
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (const std::string& notice : model->notices()) fmt::print(stderr, "colugo: note: {}\n", notice);
+    return model;
+}
+
+GenerationResult RunCommand::generate(LoadedModel& model, const ModelText& text, const std::vector<int32_t>& prompt,
+                                      const SamplingParams& params) const {
+    std::optional<LogitsFile> logits;
+    if (!logits_.empty()) logits.emplace(logits_);
+    std::optional<Detokenizer> detokenizer;
+    if (!print_ids_ && text.has_tokenizer()) detokenizer.emplace(text.tokenizer());
+    ProgressBar bar("reading the prompt");
+    std::string pending;
+    bool printed = false;
+
+    const std::vector<int32_t> stop_ids = text.stop_ids(model.config());
+    GenerationRequest request{.prompt = prompt, .sampling = params, .stop_ids = stop_ids};
+    request.max_tokens = max_tokens_.value_or(logits ? 0 : -1);
+    GenerationCallbacks callbacks;
+    callbacks.prefilled = [&](int64_t done, int64_t total) {
+        bar.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+        return !interrupted();
+    };
+    callbacks.token = [&](int32_t token) {
+        bar.finish();
+        pending.clear();
+        if (print_ids_) {
+            pending = fmt::format("{}{}", printed ? "," : "", token);
+        } else if (detokenizer) {
+            detokenizer->feed(token, pending);
+        }
+        printed = true;
+        return write_output(pending) && !interrupted();
+    };
+    if (logits) callbacks.logits = [&](int64_t, TensorView rows) { logits->append(rows); };
+
+    Generator generator(model, text.token_mask(model.config()));
+    GenerationResult result = generator.run(request, callbacks);
+    pending.clear();
+    if (detokenizer) detokenizer->flush(pending);
+    if (printed && (print_ids_ || detokenizer)) write_output(pending + "\n");
+    if (logits && result.finish != FinishReason::cancelled) logits->publish();
+    return result;
+}
+
+Outcome RunCommand::execute() {
+    if (model_.empty()) throw CLI::RequiredError("--model");
+    prompt_.check();
+    if (print_prompt_ && prompt_.is_ids()) {
+        throw CLI::ValidationError("--print-prompt", "goes with a prompt of text");
+    }
+    require_checkpoint_folder(model_);
+    if (!print_prompt_) static_cast<void>(read_config_json(model_));  // what is no checkpoint shows at once
+    const ModelText text(model_, prompt_.chat_template_path());
+    if (print_prompt_) return print_prompt(text);
+
+    const std::vector<int32_t> prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
+    if (!print_ids_ && logits_.empty())
+        static_cast<void>(text.tokenizer());  // its absence shows before the weights load
+    const SamplingParams params = sampling(text);
+
+    RunFigures figures;
+    const std::unique_ptr<LoadedModel> model = load(figures.load_seconds);
+    figures.result = generate(*model, text, prompt, params);
+    if (params.temperature > 0.0 && figures.result.generated_tokens > 0) figures.seed = params.seed;
+    fmt::print(stderr, "{}\n", json_ ? figures.json(*model) : figures.line());
+    return interrupted() ? Outcome::interrupted : Outcome::success;
+}
+
+}  // namespace
+
+Command add_run_command(CLI::App& root) {
+    CLI::App* app = root.add_subcommand("run", "Generate text from a prompt");
+    auto command = std::make_shared<RunCommand>(*app);
+    return {app, [command] { return command->execute(); }};
+}
+
+}  // namespace colugo

@@ -1,0 +1,55 @@
+#include "cli/run_figures.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+namespace colugo {
+
+namespace {
+
+uint64_t peak_rss_bytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+std::string RunFigures::line() const {
+    std::string text =
+        fmt::format("prompt {} tokens, {:.1f} tok/s", result.prompt_tokens, result.prefill_tokens_per_second());
+    text += fmt::format("; decode {} tokens, {:.2f} tok/s, {:.2f} GB/s", result.decode_passes,
+                        result.decode_tokens_per_second(), result.decode_bytes_per_second() * 1e-9);
+    text += fmt::format("; {} new tokens, {}", result.generated_tokens, finish_reason_name(result.finish));
+    if (seed) text += fmt::format("; seed {}", *seed);
+    return text;
+}
+
+std::string RunFigures::json(const LoadedModel& model) const {
+    nlohmann::ordered_json figures = {
+        {"prompt_tokens", result.prompt_tokens},
+        {"prefill_seconds", result.prefill_seconds},
+        {"prefill_tokens_per_second", result.prefill_tokens_per_second()},
+        {"ttft_seconds", result.ttft_seconds},
+        {"generated_tokens", result.generated_tokens},
+        {"decode_tokens", result.decode_passes},
+        {"decode_seconds", result.decode_seconds},
+        {"decode_tokens_per_second", result.decode_tokens_per_second()},
+        {"weight_bytes_per_pass", result.weight_bytes_per_pass},
+        {"decode_bytes_per_second", result.decode_bytes_per_second()},
+        {"finish_reason", finish_reason_name(result.finish)},
+        {"seed", nullptr},
+        {"load_seconds", load_seconds},
+        {"peak_rss_bytes", peak_rss_bytes()},
+        {"tier", kernels::tier_name(model.tier())},
+        {"threads", model.threads()},
+        {"kv_type", kv_type_name(model.kv_type())},
+        {"ctx_size", model.plan().ctx_size},
+    };
+    if (seed) figures["seed"] = *seed;
+    return figures.dump();
+}
+
+}  // namespace colugo

@@ -1,0 +1,88 @@
+#include "cli/run_prompt.h"
+
+#include <charconv>
+#include <iostream>
+#include <iterator>
+
+#include "base/error.h"
+#include "cli/messages_file.h"
+
+namespace colugo {
+
+namespace {
+
+// The argument itself, or what standard input holds where it is "-".
+std::string argument_or_input(const std::string& argument) {
+    if (argument != "-") return argument;
+    std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    if (std::cin.bad()) fail(ErrorCode::io, "cannot read standard input");
+    return text;
+}
+
+}  // namespace
+
+PromptFlags::PromptFlags(CLI::App& app) {
+    app.add_option("prompt", prompt_, "The user's message (- reads standard input)");
+    app.add_option("--messages", messages_,
+                   "A conversation instead: a JSON file with messages, tools, chat_template_kwargs");
+    app.add_option("--prompt-ids", prompt_ids_, "Token ids instead, separated by commas (- reads standard input)");
+    app.add_flag("--raw", raw_, "Feed the prompt as it is, without the chat template");
+    app.add_option("--system", system_, "A system message before the prompt");
+    app.add_option("--chat-template", chat_template_, "A Jinja file instead of the checkpoint's chat template");
+    app.add_option("--reasoning", reasoning_,
+                   "Whether the model may think first: on, off, or auto as its template has it")
+        ->check(CLI::IsMember({"on", "off", "auto"}))
+        ->capture_default_str();
+}
+
+void PromptFlags::check() const {
+    const int sources = static_cast<int>(!prompt_.empty()) + static_cast<int>(!messages_.empty()) +
+                        static_cast<int>(!prompt_ids_.empty());
+    if (sources != 1) {
+        throw CLI::ValidationError(
+            "run", "needs one of a prompt, --messages or --prompt-ids, and has " + std::to_string(sources));
+    }
+    if (!system_.empty() && (prompt_.empty() || raw_)) {
+        throw CLI::ValidationError("--system", "goes with a prompt that the chat template wraps");
+    }
+    if (raw_ && prompt_.empty()) throw CLI::ValidationError("--raw", "goes with a prompt");
+}
+
+std::vector<int32_t> PromptFlags::ids() const {
+    const std::string list = argument_or_input(prompt_ids_);
+    std::vector<int32_t> ids;
+    const char* next = list.data();
+    const char* const end = next + list.size();
+    const auto skip_space = [&] {
+        while (next != end && (*next == ' ' || *next == '\n' || *next == '\t' || *next == '\r')) ++next;
+    };
+    while (true) {
+        skip_space();
+        int32_t id = 0;
+        const auto [stop, error] = std::from_chars(next, end, id);
+        if (error != std::errc() || id < 0) {
+            fail(ErrorCode::invalid_argument, "--prompt-ids has {:?} where a token id was expected, as in 5,17,2",
+                 std::string(next, std::min(end, next + 20)));
+        }
+        ids.push_back(id);
+        next = stop;
+        skip_space();
+        if (next == end) return ids;
+        if (*next == ',') ++next;
+    }
+}
+
+RenderedPrompt PromptFlags::render(const ModelText& text) const {
+    if (raw_) return {argument_or_input(prompt_), {}};
+    ChatInput input;
+    if (!messages_.empty()) {
+        input = read_messages_file(messages_);
+    } else {
+        if (!system_.empty()) input.messages.push_back({{"role", "system"}, {"content", system_}});
+        input.messages.push_back({{"role", "user"}, {"content", argument_or_input(prompt_)}});
+    }
+    if (reasoning_ != "auto") input.extra["enable_thinking"] = reasoning_ == "on";
+    return text.render(std::move(input));
+}
+
+}  // namespace colugo

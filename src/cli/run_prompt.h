@@ -1,0 +1,38 @@
+// Where the tokens of `run` come from: ids, raw text, one question, or a conversation in a file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/model_text.h"
+
+namespace colugo {
+
+class PromptFlags {
+ public:
+    explicit PromptFlags(CLI::App& app);
+
+    // Throws CLI::ValidationError unless there is exactly one source.
+    void check() const;
+    bool is_ids() const { return !prompt_ids_.empty(); }
+    const std::string& chat_template_path() const { return chat_template_; }
+
+    // The ids of --prompt-ids. Throws invalid_argument for what is no list of ids.
+    std::vector<int32_t> ids() const;
+    // The text a model reads, with the template applied unless --raw.
+    RenderedPrompt render(const ModelText& text) const;
+
+ private:
+    std::string prompt_;
+    std::string prompt_ids_;
+    std::string messages_;
+    std::string system_;
+    std::string chat_template_;
+    std::string reasoning_ = "auto";
+    bool raw_ = false;
+};
+
+}  // namespace colugo

@@ -1,0 +1,12 @@
+// Where an option's value may come from: the command line, else an environment variable COLUGO_<NAME>, else a TOML
+// file with a table per subcommand, else its default. One table of options, CLI11's own, serves all of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace colugo {
+
+// Gives every option of the subcommands its variable, and the root --config. Call it when all options are there.
+void add_settings_sources(CLI::App& root);
+
+}  // namespace colugo

@@ -1,0 +1,36 @@
+#include "cli/text_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.h"
+
+namespace colugo {
+
+void prepare_standard_streams() {
+    std::signal(SIGPIPE, SIG_IGN);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        if (fcntl(fd, F_GETFD) >= 0) continue;
+        // The lowest free number is fd. Read-only: a write to a closed output stays an error.
+        if (open("/dev/null", O_RDONLY) < 0) _exit(1);
+    }
+}
+
+bool write_output(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
+        if (written >= 0) {
+            text.remove_prefix(static_cast<size_t>(written));
+        } else if (errno == EPIPE) {
+            return false;
+        } else if (errno != EINTR) {
+            fail_errno("write", "standard output");
+        }
+    }
+    return true;
+}
+
+}  // namespace colugo

@@ -1,0 +1,15 @@
+// Standard output, where a command's result goes as soon as it is there.
+#pragma once
+
+#include <string_view>
+
+namespace colugo {
+
+// A reader that goes away must show as a failed write, not end the program; and no file this program opens may take a
+// standard stream's number.
+void prepare_standard_streams();
+
+// Writes and flushes. Returns false when nobody reads any more; throws io when it cannot be written for another reason.
+bool write_output(std::string_view text);
+
+}  // namespace colugo

@@ -1,0 +1,34 @@
+// What a launch chooses once for all requests.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/compute_mode.h"
+#include "kernels/kernel_table.h"
+
+namespace colugo {
+
+struct LaunchOptions {
+    std::string model;  // a checkpoint folder
+    ComputeMode compute = ComputeMode::bf16;
+    std::optional<kernels::KvType> kv_type;  // absent: choose_kv_type decides
+    int threads = 0;                         // 0: every processor this process may use
+    int64_t ctx_size = 0;                    // positions of each sequence; 0: the model's, or what fits in memory
+    int parallel = 1;                        // sequences at a time
+    int max_rows = 512;                      // of one pass: the length of a prefill chunk
+    bool with_mtp = false;
+};
+
+std::string_view compute_mode_name(ComputeMode mode);
+std::string_view kv_type_name(kernels::KvType type);
+
+// f32 under compute f32, else what the checkpoint declares, else bf16. A declaration that is not known adds a sentence
+// to `notices`.
+kernels::KvType choose_kv_type(const LaunchOptions& options, const std::string& declared,
+                               std::vector<std::string>& notices);
+
+}  // namespace colugo
