@@ -1,0 +1,224 @@
+// A whole pass at a real shape: decode against the read bandwidth, prefill at several depths with its split. The
+// context at depth is simulated: pages hold random values instead of a prompt's keys, which changes no operation's
+// work.
+//
+// model_benchmark --model DIR [--threads N] [--compute bf16|f32] [--kv f32|bf16|fp8] [--prefill N] [--decode N]
+//                 [--depths 0,4096,16384] [--rounds N] [--json FILE]
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/float_formats.h"
+#include "benchmarks/probes.h"
+#include "benchmarks/timed_backend.h"
+#include "cache/page_pool.h"
+#include "checkpoint/weights.h"
+#include "model/qwen35.h"
+
+namespace colugo {
+namespace {
+
+using kernels::KvType;
+using Seconds = std::chrono::duration<double>;
+
+struct Options {
+    std::string model;
+    int threads = 2;
+    ComputeMode compute = ComputeMode::bf16;
+    KvType kv_type = KvType::bf16;
+    int prefill = 512;
+    int decode = 16;
+    std::vector<int> depths = {0, 4096, 16384};
+    int rounds = 5;
+    std::string json_path;
+};
+
+struct PassTime {
+    double seconds = 0;
+    std::array<double, TimedBackend::kParts> parts{};
+};
+
+PassTime median(std::vector<PassTime> passes) {
+    std::sort(passes.begin(), passes.end(), [](const PassTime& a, const PassTime& b) { return a.seconds < b.seconds; });
+    return passes[passes.size() / 2];
+}
+
+class Benchmark {
+ public:
+    explicit Benchmark(const Options& options)
+        : options_(options),
+          config_(read_model_config(options.model)),
+          pool_(options.threads),
+          backend_(kernels::kernel_table(kernels::select_tier()), pool_, options.compute),
+          loaded_(load_weights(CheckpointFiles(options.model), config_, read_quantization_config(options.model),
+                               {.compute = options.compute, .with_mtp = false, .progress = {}}, pool_)),
+          model_(config_, loaded_.weights, backend_,
+                 {.kv_type = options.kv_type, .max_rows = std::max(32, options.prefill)}),
+          logits_(static_cast<size_t>(32 * config_.vocab_size) * sizeof(float)) {}
+
+    uint64_t weight_bytes() const {
+        uint64_t bytes = 0;
+        for (const ModuleReport& module : loaded_.report.modules) {
+            // An embedding that is no head is read a row at a time.
+            const bool lookup = module.name.ends_with("embed_tokens") && !loaded_.report.tied_head;
+            if (!lookup) bytes += module.packed_bytes;
+        }
+        return bytes;
+    }
+    // Multiply-adds of the linear layers for one row, the head left out.
+    double linear_macs() const {
+        double macs = 0;
+        for (const ModuleReport& module : loaded_.report.modules) {
+            const bool vocabulary = module.name.ends_with("embed_tokens") || module.name.ends_with("lm_head");
+            if (!vocabulary) macs += static_cast<double>(module.n) * module.k;
+        }
+        return macs;
+    }
+
+    // One pass of `rows` tokens at `depth`, and the logits of the last `logit_rows` of them.
+    PassTime pass(int depth, int rows, int logit_rows) {
+        SequenceState sequence(config_);
+        pages_.emplace(model_.page_layout().page_bytes, (depth + rows) / kernels::kPage + 1);
+        while (sequence.page_capacity() < depth + rows) {
+            std::byte* page = pages_->grant();
+            if (sequence.page_capacity() < depth) fill(page);
+            sequence.pages.push_back(page);
+        }
+        sequence.length = depth;
+        std::vector<int32_t> tokens(static_cast<size_t>(rows));
+        for (int32_t& token : tokens)
+            token = static_cast<int32_t>(random_() % static_cast<uint32_t>(config_.vocab_size));
+        std::vector<int32_t> wanted;
+        for (int row = rows - logit_rows; row < rows; ++row) wanted.push_back(row);
+        const SequenceRows batch[] = {{&sequence, tokens}};
+        backend_.clear();
+        const auto begin = std::chrono::steady_clock::now();
+        model_.forward(batch);
+        model_.logits(TensorView(logits_.as<float>(), logit_rows, config_.vocab_size), wanted);
+        PassTime time;
+        time.seconds = Seconds(std::chrono::steady_clock::now() - begin).count();
+        for (int part = 0; part < TimedBackend::kParts; ++part) {
+            time.parts[static_cast<size_t>(part)] = backend_.seconds(static_cast<TimedBackend::Part>(part));
+        }
+        return time;
+    }
+
+    void run() {
+        fmt::print("tier {}, {} threads, {}, weights read a pass {:.1f} MB\n",
+                   kernels::tier_name(backend_.table().tier), options_.threads, options_.model,
+                   static_cast<double>(weight_bytes()) * 1e-6);
+        pass(0, 1, 1);  // memory in place
+        nlohmann::ordered_json json = {{"tier", kernels::tier_name(backend_.table().tier)},
+                                       {"threads", options_.threads}};
+        json["decode"] = decode();
+        for (const int depth : options_.depths) json["prefill"].push_back(prefill(depth));
+        if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json.dump(1) << "\n";
+    }
+
+ private:
+    nlohmann::ordered_json decode() {
+        nlohmann::ordered_json json;
+        fmt::print("\n{:>5} {:>10} {:>10} {:>8} {:>8} {:>10}\n", "rows", "ms/pass", "tok/s", "GB/s", "probe",
+                   "of probe");
+        double one_row = 0;
+        for (const int rows : {1, 2, 4, 8, 16, 32}) {
+            std::vector<PassTime> passes;
+            std::vector<double> probes;
+            for (int round = 0; round < std::max(options_.decode, options_.rounds); ++round) {
+                probes.push_back(read_bandwidth(pool_));
+                passes.push_back(pass(0, rows, rows));
+            }
+            std::sort(probes.begin(), probes.end());
+            const double probe = probes[probes.size() / 2];
+            const double seconds = median(passes).seconds;
+            if (rows == 1) one_row = seconds;
+            const double rate = static_cast<double>(weight_bytes()) / seconds;
+            fmt::print("{:>5} {:>10.2f} {:>10.1f} {:>8.2f} {:>8.2f} {:>9.0f}%   {:.2f} x one row\n", rows,
+                       seconds * 1e3, rows / seconds, rate * 1e-9, probe * 1e-9, 100 * rate / probe, seconds / one_row);
+            json.push_back({{"rows", rows}, {"seconds", seconds}, {"bytes_per_s", rate}, {"probe_bytes_per_s", probe}});
+        }
+        return json;
+    }
+
+    nlohmann::ordered_json prefill(int depth) {
+        static constexpr const char* kNames[] = {"matmul", "attention", "gdn", "rest"};
+        std::vector<PassTime> passes;
+        std::vector<double> probes;
+        for (int round = 0; round < options_.rounds; ++round) {
+            probes.push_back(multiply_add_rate(pool_));
+            passes.push_back(pass(depth, options_.prefill, 1));
+        }
+        std::sort(probes.begin(), probes.end());
+        const double probe = probes[probes.size() / 2];
+        const PassTime time = median(passes);
+        const double macs = linear_macs() * options_.prefill / time.parts[TimedBackend::kMatmul];
+        fmt::print("\nprefill {} at {}: {:.1f} tok/s, {:.0f} ms:", options_.prefill, depth,
+                   options_.prefill / time.seconds, time.seconds * 1e3);
+        nlohmann::ordered_json json = {{"depth", depth}, {"tokens", options_.prefill}, {"seconds", time.seconds}};
+        for (size_t part = 0; part < time.parts.size(); ++part) {
+            fmt::print(" {} {:.0f}%", kNames[part], 100 * time.parts[part] / time.seconds);
+            json[kNames[part]] = time.parts[part];
+        }
+        fmt::print("; matmul {:.0f} GMAC/s, {:.0f}% of the fp32 multiply-add probe\n", macs * 1e-9, 100 * macs / probe);
+        json["matmul_macs_per_s"] = macs;
+        json["probe_macs_per_s"] = probe;
+        return json;
+    }
+
+    // Values any storage type reads as finite: bf16 halves with exponents near zero, e4m3 codes below NaN.
+    void fill(std::byte* page) {
+        for (int64_t i = 0; i < model_.page_layout().page_bytes; i += 2) {
+            const auto bits = static_cast<uint32_t>(random_());
+            const uint16_t value = options_.kv_type == KvType::fp8
+                                       ? static_cast<uint16_t>(bits & 0xb7b7u)
+                                       : f32_to_bf16(static_cast<float>(bits % 2001u) * 1e-3f - 1.0f);
+            std::memcpy(page + i, &value, sizeof value);
+        }
+    }
+
+    Options options_;
+    ModelConfig config_;
+    ThreadPool pool_;
+    TimedBackend backend_;
+    LoadedWeights loaded_;
+    Qwen35 model_;
+    Buffer logits_;
+    std::optional<PagePool> pages_;
+    std::mt19937 random_{3};
+};
+
+}  // namespace
+}  // namespace colugo
+
+int main(int argc, char** argv) {
+    using colugo::ComputeMode;
+    using colugo::kernels::KvType;
+    colugo::Options options;
+    CLI::App app("Times whole passes of a model.");
+    app.add_option("--model", options.model)->required();
+    app.add_option("--threads", options.threads);
+    app.add_option("--compute", options.compute)
+        ->transform(CLI::Transformer(
+            std::map<std::string, ComputeMode>{{"bf16", ComputeMode::bf16}, {"f32", ComputeMode::f32}}));
+    app.add_option("--kv", options.kv_type)
+        ->transform(CLI::Transformer(
+            std::map<std::string, KvType>{{"f32", KvType::f32}, {"bf16", KvType::bf16}, {"fp8", KvType::fp8}}));
+    app.add_option("--prefill", options.prefill);
+    app.add_option("--decode", options.decode);
+    app.add_option("--depths", options.depths)->delimiter(',');
+    app.add_option("--rounds", options.rounds);
+    app.add_option("--json", options.json_path);
+    CLI11_PARSE(app, argc, argv);
+    try {
+        colugo::Benchmark(options).run();
+    } catch (const colugo::Error& error) {
+        fmt::print(stderr, "model_benchmark: {}\n", error.what());
+        return 1;
+    }
+    return 0;
+}
