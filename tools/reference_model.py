@@ -232,13 +232,18 @@ def main():
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--check", metavar="GOLDEN")
     action.add_argument("--ids", help="token ids, separated by commas")
+    parser.add_argument("--logits", metavar="FILE", help="with --ids: write the logits of every position, f32 [ids, vocab]")
     options = parser.parse_args()
     model = ReferenceModel(options.checkpoint, options.compute, options.kv, np.dtype(options.dtype))
     if options.check:
         for kind, value in differences(model, options.check).items():
             print(f"{kind:12} {value:.3g}")
         return
-    logits = model.lm_head(model.forward(np.array([int(i) for i in options.ids.split(",")]))["hidden"][-1:])[0]
+    hidden = model.forward(np.array([int(i) for i in options.ids.split(",")]))["hidden"]
+    if options.logits:
+        model.lm_head(hidden).astype("<f4").tofile(options.logits)
+        return
+    logits = model.lm_head(hidden[-1:])[0]
     for token in np.argsort(-logits, kind="stable")[:10]:
         print(f"{token:8d} {logits[token]:.6f}")
 
