@@ -10,7 +10,7 @@
 namespace colugo {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is refused below
     if (file < 0) fail_errno("open", path);
     struct stat status {};
     const bool known = fstat(file, &status) == 0;

@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include <system_error>
+
 #include "base/error.h"
 
 #if defined(__x86_64__)
@@ -35,10 +37,19 @@ struct ThreadPool::Loop {
 
 ThreadPool::ThreadPool(int threads) {
     COLUGO_CHECK(threads >= 1);
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+    try {
+        for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+    } catch (const std::system_error& error) {
+        stop();
+        fail(ErrorCode::resource_exhausted, "cannot start {} threads: {}", threads, error.code().message());
+    }
 }
 
 ThreadPool::~ThreadPool() {
+    stop();
+}
+
+void ThreadPool::stop() {
     stopping_ = true;
     ++generation_;
     generation_.notify_all();

@@ -15,7 +15,7 @@ namespace colugo {
 
 class ThreadPool {
  public:
-    // `threads` counts the caller, which works too; at least 1.
+    // `threads` counts the caller, which works too; at least 1. Throws resource_exhausted when the system has no more.
     explicit ThreadPool(int threads);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
@@ -30,6 +30,7 @@ class ThreadPool {
 
  private:
     struct Loop;
+    void stop();
     void work(int thread);
     void run_tasks(Loop& loop, int thread);
 

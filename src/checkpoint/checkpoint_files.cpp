@@ -96,8 +96,9 @@ void CheckpointFiles::open_index(const std::string& text, const std::string& ind
     for (const std::string& tensor : weight_map->keys()) {
         const std::string name = weight_map->string(tensor.c_str()).value_or("");
         if (!is_plain_name(name)) {
+            const nlohmann::json* value = weight_map->get(tensor.c_str());  // nullptr for null
             fail(ErrorCode::invalid_file, "{} maps {} to {}; expected the name of a file in the same folder",
-                 index_path, tensor, json_excerpt(*weight_map->get(tensor.c_str())));
+                 index_path, tensor, value ? json_excerpt(*value) : "null");
         }
         SafetensorsFile*& shard = shards[name];
         if (!shard) {

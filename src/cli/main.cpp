@@ -37,7 +37,7 @@ std::vector<std::string> arguments(int argc, char** argv) {
 }
 
 int report(int exit_code, std::string_view sentence) {
-    fmt::print(stderr, "colugo: {}\n", sentence);
+    write_note(fmt::format("colugo: {}\n", sentence));
     return exit_code;
 }
 

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "cli/text_output.h"
 
 namespace colugo {
 
@@ -27,16 +28,15 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
     const int percent = static_cast<int>(share * 100.0);
     if (terminal_) {
         const auto filled = static_cast<size_t>(share * static_cast<double>(kCells));
-        fmt::print(stderr, "\r{} [{:<{}}] {:3} %", label_, std::string(filled, '#'), kCells, percent);
+        write_note(fmt::format("\r{} [{:<{}}] {:3} %", label_, std::string(filled, '#'), kCells, percent));
     } else {
-        fmt::print(stderr, "{} {} %\n", label_, percent);
+        write_note(fmt::format("{} {} %\n", label_, percent));
     }
-    std::fflush(stderr);
     shown_ = true;
 }
 
 void ProgressBar::finish() {
-    if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
+    if (terminal_ && shown_) write_note("\r\033[K");
     shown_ = false;
 }
 

@@ -20,6 +20,10 @@ namespace colugo {
 
 namespace {
 
+void print_notices(const std::vector<std::string>& notices) {
+    for (const std::string& notice : notices) write_note(fmt::format("colugo: note: {}\n", notice));
+}
+
 class RunCommand {
  public:
     explicit RunCommand(CLI::App& app);
@@ -101,7 +105,7 @@ std::unique_ptr<LoadedModel> RunCommand::load(double& seconds) const {
     });
     bar.finish();
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    for (const std::string& notice : model->notices()) fmt::print(stderr, "colugo: note: {}\n", notice);
+    print_notices(model->notices());
     return model;
 }
 
@@ -141,7 +145,11 @@ GenerationResult RunCommand::generate(LoadedModel& model, const ModelText& text,
     pending.clear();
     if (detokenizer) detokenizer->flush(pending);
     if (printed && (print_ids_ || detokenizer)) write_output(pending + "\n");
-    if (logits && result.finish != FinishReason::cancelled) logits->publish();
+    const bool cancelled = result.finish == FinishReason::cancelled;
+    if (logits && cancelled && !interrupted()) {
+        fail(ErrorCode::io, "{} is not written: standard output was closed before the run was complete", logits_);
+    }
+    if (logits && !cancelled) logits->publish();
     return result;
 }
 
@@ -157,15 +165,15 @@ Outcome RunCommand::execute() {
     if (print_prompt_) return print_prompt(text);
 
     const std::vector<int32_t> prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
-    if (!print_ids_ && logits_.empty())
-        static_cast<void>(text.tokenizer());  // its absence shows before the weights load
+    const bool needs_tokenizer = !prompt_.is_ids() || (!print_ids_ && logits_.empty());
+    if (needs_tokenizer) print_notices(text.tokenizer().notices());  // its absence shows before the weights load
     const SamplingParams params = sampling(text);
 
     RunFigures figures;
     const std::unique_ptr<LoadedModel> model = load(figures.load_seconds);
     figures.result = generate(*model, text, prompt, params);
     if (params.temperature > 0.0 && figures.result.generated_tokens > 0) figures.seed = params.seed;
-    fmt::print(stderr, "{}\n", json_ ? figures.json(*model) : figures.line());
+    write_note((json_ ? figures.json(*model) : figures.line()) + "\n");
     return interrupted() ? Outcome::interrupted : Outcome::success;
 }
 

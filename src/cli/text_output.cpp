@@ -12,10 +12,19 @@ namespace colugo {
 
 void prepare_standard_streams() {
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file grown too large must show as a failed write too
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (fcntl(fd, F_GETFD) >= 0) continue;
         // The lowest free number is fd. Read-only: a write to a closed output stays an error.
         if (open("/dev/null", O_RDONLY) < 0) _exit(1);
+    }
+}
+
+void write_note(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+        if (written < 0 && errno != EINTR) return;
+        if (written > 0) text.remove_prefix(static_cast<size_t>(written));
     }
 }
 

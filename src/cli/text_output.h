@@ -12,4 +12,7 @@ void prepare_standard_streams();
 // Writes and flushes. Returns false when nobody reads any more; throws io when it cannot be written for another reason.
 bool write_output(std::string_view text);
 
+// Writes to standard error. A diagnostic nobody can read changes nothing about the outcome.
+void write_note(std::string_view text);
+
 }  // namespace colugo

@@ -53,7 +53,12 @@ void define_inputs(jinja::Evaluator& evaluator, const ChatInput& input) {
         fail(ErrorCode::invalid_argument, "the template's variables must be an object, not {}",
              input.extra.type_name());
     }
+    static constexpr std::string_view kOwnNames[] = {"messages", "tools", "documents", "add_generation_prompt"};
     for (const auto& [name, value] : input.extra.items()) {
+        if (std::find(std::begin(kOwnNames), std::end(kOwnNames), name) != std::end(kOwnNames)) {
+            fail(ErrorCode::invalid_argument,
+                 "the template's variables must not name {}, which the request itself sets", name);
+        }
         if (evaluator.mentions(name)) evaluator.define(name, jinja::Value::from_json(value));
     }
 }

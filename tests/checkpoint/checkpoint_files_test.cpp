@@ -71,6 +71,7 @@ TEST(CheckpointFiles, RefusesBrokenIndexes) {
         {R"({"a":""})", ErrorCode::invalid_file, "name of a file in the same folder"},
         {R"({"a":"s1.safetensors\u0000"})", ErrorCode::invalid_file, "name of a file in the same folder"},
         {R"({"a":5})", ErrorCode::invalid_file, "a is 5; expected a string"},
+        {R"({"a":null})", ErrorCode::invalid_file, "maps a to null"},
         {R"([1])", ErrorCode::invalid_file, "weight_map is [1]; expected an object"},
         {R"(null)", ErrorCode::invalid_file, "weight_map is missing"},
         {R"({"a":)", ErrorCode::invalid_file, "is not JSON"},

@@ -280,18 +280,63 @@ class ErrorTest(CommandTest):
         self.assertEqual(broken.returncode, 0)
         self.assertIn(b"cancelled", broken.stderr)
 
+    def test_diagnostics_nobody_can_read_change_no_outcome(self):
+        for sink in ("2>&-", "2>/dev/full"):
+            for arguments, code in ((f"run -m {TINY} --prompt-ids 1 --print-ids -n 3", 0), ("run -m /nowhere x", 1), ("foo", 2)):
+                done = subprocess.run(f"{COLUGO} {arguments} {sink}", shell=True, capture_output=True, env=environment())
+                self.assertEqual(done.returncode, code, f"{arguments} {sink}")
+
+    def test_logits_that_were_not_written_are_a_failure(self):
+        path = self.path("logits")
+        command = f"{COLUGO} run -m {TINY} --prompt-ids {PROMPT_IDS} --print-ids -n 100000 --logits {path} | head -c 1"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, env=environment(), timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"is not written", done.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_pipe_in_the_folder_is_refused(self):
+        folder = self.path("pipe")
+        shutil.copytree(TINY, folder)
+        os.remove(os.path.join(folder, "tokenizer.json"))
+        os.mkfifo(os.path.join(folder, "tokenizer.json"))
+        self.refuse("run", "-m", folder, "Hi", words=["tokenizer.json", "regular file"])
+
+    def test_template_variables_cannot_replace_the_request(self):
+        messages = self.path("messages.json", json.dumps({
+            "messages": [{"role": "user", "content": "one"}],
+            "chat_template_kwargs": {"messages": [{"role": "user", "content": "two"}]}}))
+        self.refuse("run", "-m", TINY, "--messages", messages, "--print-prompt", words=["messages", "variables"])
+
+    def test_a_foreign_pre_tokenizer_is_told(self):
+        folder = self.path("foreign")
+        shutil.copytree(TINY, folder)
+        path = os.path.join(folder, "tokenizer.json")
+        with open(path, encoding="utf-8") as file:
+            tokenizer = json.load(file)
+        tokenizer["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = r"\w+|\s+|."
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(tokenizer, file)
+        done = self.succeed("run", "-m", folder, "Hi", "-n", "1")
+        self.assertIn(b"colugo: note: ", done.stderr)
+        self.assertIn(b"pattern", done.stderr)
+
     def test_interrupt(self):
-        folder = self.path("endless")  # names no token that ends a text
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number):
+                self.interrupt(number)
+
+    def interrupt(self, number):
+        folder = self.path(f"endless{number}")  # names no token that ends a text
         os.mkdir(folder)
         os.symlink(os.path.join(TINY, "model.safetensors"), os.path.join(folder, "model.safetensors"))
         with open(os.path.join(TINY, "config.json"), encoding="utf-8") as file:
             config = json.load(file)
         config["text_config"]["eos_token_id"] = None
-        self.path("endless/config.json", json.dumps(config))
+        self.path(f"endless{number}/config.json", json.dumps(config))
         process = subprocess.Popen([COLUGO, "run", "-m", folder, "--prompt-ids", "1", "--print-ids"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         process.stdout.read(2)  # it has begun
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, figures = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
         self.assertIn(b"cancelled", figures)
