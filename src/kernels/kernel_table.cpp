@@ -1,11 +1,13 @@
 #include "kernels/kernel_table.h"
 
+#include <array>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include "base/error.h"
 #include "kernels/cpu_features.h"
-#include "kernels/tier_parts.h"
+#include "kernels/tier_tables.h"
 
 namespace colugo::kernels {
 
@@ -13,22 +15,16 @@ namespace {
 
 constexpr Tier kTiers[] = {Tier::scalar, Tier::avx2, Tier::avx512, Tier::avx512_bf16, Tier::amx};
 
-using SetPart = void (*)(KernelTable&);
-
-KernelTable make_table(Tier tier, SetPart set_matmul, SetPart set_row_ops, SetPart set_attention, SetPart set_gdn) {
-    KernelTable table{};
-    table.tier = tier;
-    set_matmul(table);
-    set_row_ops(table);
-    set_attention(table);
-    set_gdn(table);
-    return table;
+// Not taken unless it is named: whether vdpbf16ps beats the f32 and integer multipliers of avx512 depends on the CPU,
+// and no CPU where it does has been measured yet.
+bool taken_by_default(Tier tier) {
+    return tier != Tier::avx512_bf16;
 }
 
 // Built into this program, whatever the CPU.
 bool tier_built(Tier tier) {
 #if defined(__x86_64__)
-    return tier == Tier::scalar || tier == Tier::avx2;
+    return tier <= Tier::amx;
 #else
     return tier == Tier::scalar;
 #endif
@@ -71,16 +67,14 @@ bool tier_available(Tier tier) {
 
 const KernelTable& kernel_table(Tier tier) {
     COLUGO_CHECK(tier_available(tier));
-#if defined(__x86_64__)
-    if (tier == Tier::avx2) {
-        static const KernelTable table =
-            make_table(tier, avx2::set_matmul, avx2::set_row_ops, avx2::set_attention, avx2::set_gdn);
-        return table;
-    }
-#endif
-    static const KernelTable table =
-        make_table(tier, scalar::set_matmul, scalar::set_row_ops, scalar::set_attention, scalar::set_gdn);
-    return table;
+    static const auto tables = [] {
+        std::array<KernelTable, std::size(kTiers)> out{};
+        for (Tier each : kTiers) {
+            if (tier_available(each)) set_kernels(out[static_cast<size_t>(each)], each);
+        }
+        return out;
+    }();
+    return tables[static_cast<size_t>(tier)];
 }
 
 Tier select_tier() {
@@ -88,7 +82,7 @@ Tier select_tier() {
     if (forced == nullptr || *forced == '\0') {
         Tier best = Tier::scalar;
         for (Tier tier : kTiers) {
-            if (tier_available(tier)) best = tier;
+            if (tier_available(tier) && taken_by_default(tier)) best = tier;
         }
         return best;
     }

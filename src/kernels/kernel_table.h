@@ -146,8 +146,9 @@ const char* tier_name(Tier tier);
 // Tiers this program was built with and this CPU can run, slowest first. scalar is always there.
 bool tier_available(Tier tier);
 const KernelTable& kernel_table(Tier tier);
-// The fastest available tier, or the one COLUGO_FORCE_ISA names (empty counts as unset). Throws invalid_argument for an
-// unknown name and unsupported for a tier this CPU lacks.
+// The fastest available tier, or the one COLUGO_FORCE_ISA names (empty counts as unset). avx512_bf16 has to be named:
+// where avx512 is faster is not known. Throws invalid_argument for an unknown name and unsupported for a tier this CPU
+// lacks.
 Tier select_tier();
 
 }  // namespace colugo::kernels

@@ -8,7 +8,8 @@
 //   nvfp4 [k / 64] x { codes [8 groups][16] u32, scales [4 blocks][16] e4m3 }: 576 bytes for 16 columns x 64 k.
 //         A dword holds the 8 codes of one column and k = 8 * group .. + 7; nibble i (from the low end) is
 //         k = 8 * group + kNibbleToK[i]. Masking 0x000f000f after a shift gives neighbouring k in the two words (bf16
-//         multipliers); masking 0x0f0f0f0f gives four codes in four bytes (integer multipliers).
+//         multipliers); masking 0x0f0f0f0f gives four codes in four bytes (integer multipliers). Scales are not
+//         negative: one that is in the checkpoint is packed as its magnitude, its codes with the other sign.
 // Key and value tiles of the attention cache use the f32, bf16 and fp8 layouts too: keys are a matrix [32 positions,
 // head_dim], values one of [head_dim, 32 positions].
 #pragma once

@@ -1,4 +1,5 @@
-// Kernel tests run on every tier the CPU has; the tier is in the test's name and the table says which one ran.
+// Kernel tests run on every tier the CPU has, and on the ones it lacks with their instructions emulated. The tier is in
+// the test's name, with "emulated" where it is, and the table says which one ran.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#if defined(__x86_64__)
+#include "kernels/emulated_tiers.h"
+#endif
 #include "kernels/kernel_table.h"
 
 namespace colugo::kernels {
@@ -21,21 +25,48 @@ inline std::vector<Tier> available_tiers() {
     return tiers;
 }
 
-class EachTier : public ::testing::TestWithParam<Tier> {
+struct TestedTier {
+    std::string name;
+    bool emulated;
+    KernelTable table;
+};
+
+inline const std::vector<TestedTier>& tested_tiers() {
+    static const std::vector<TestedTier> tiers = [] {
+        std::vector<TestedTier> out;
+        for (Tier tier : available_tiers()) out.push_back({tier_name(tier), false, kernel_table(tier)});
+#if defined(__x86_64__)
+        for (Tier tier : {Tier::avx512, Tier::avx512_bf16, Tier::amx}) {
+            if (tier_available(tier) || !tier_available(Tier::avx2)) continue;
+            out.push_back({std::string(tier_name(tier)) + "_emulated", true, emulated_table(tier)});
+        }
+#endif
+        return out;
+    }();
+    return tiers;
+}
+
+class EachTier : public ::testing::TestWithParam<const TestedTier*> {
  protected:
     void SetUp() override {
-        ASSERT_EQ(table.tier, GetParam());
-        RecordProperty("tier", tier_name(table.tier));
-        // A table is not another one under a new name.
+        RecordProperty("tier", GetParam()->name);
         if (table.tier != Tier::scalar) {
-            EXPECT_NE(table.rms_norm, kernel_table(Tier::scalar).rms_norm);
-            EXPECT_NE(table.attention_page, kernel_table(Tier::scalar).attention_page);
-            EXPECT_NE(table.gdn_page, kernel_table(Tier::scalar).gdn_page);
+            const KernelTable& scalar = kernel_table(Tier::scalar);
+            EXPECT_NE(table.matmul, scalar.matmul);
+            EXPECT_NE(table.rms_norm, scalar.rms_norm);
+            EXPECT_NE(table.attention_page, scalar.attention_page);
+            EXPECT_NE(table.gdn_page, scalar.gdn_page);
         }
     }
 
-    const KernelTable& table = kernel_table(GetParam());
+    const KernelTable& table = GetParam()->table;
 };
+
+inline std::vector<const TestedTier*> each_tested_tier() {
+    std::vector<const TestedTier*> out;
+    for (const TestedTier& tier : tested_tiers()) out.push_back(&tier);
+    return out;
+}
 
 // Random values, the same on every run.
 class Random {
@@ -62,8 +93,8 @@ inline ::testing::AssertionResult same_bits(const float* a, const float* b, size
     return ::testing::AssertionSuccess();
 }
 
-#define COLUGO_EACH_TIER(suite)                                                    \
-    INSTANTIATE_TEST_SUITE_P(tiers, suite, ::testing::ValuesIn(available_tiers()), \
-                             [](const auto& tier) { return std::string(tier_name(tier.param)); })
+#define COLUGO_EACH_TIER(suite)                                                     \
+    INSTANTIATE_TEST_SUITE_P(tiers, suite, ::testing::ValuesIn(each_tested_tier()), \
+                             [](const auto& tier) { return tier.param->name; })
 
 }  // namespace colugo::kernels

@@ -38,7 +38,9 @@ class SelectTierTest : public ::testing::Test {
 TEST_F(SelectTierTest, EmptyCountsAsUnset) {
     force("");
     const Tier fastest = select_tier();
-    EXPECT_EQ(fastest, available_tiers().back());
+    std::vector<Tier> tiers = available_tiers();
+    std::erase(tiers, Tier::avx512_bf16);  // has to be named
+    EXPECT_EQ(fastest, tiers.back());
     unsetenv("COLUGO_FORCE_ISA");
     EXPECT_EQ(select_tier(), fastest);
 }
@@ -72,10 +74,10 @@ TEST_F(SelectTierTest, RefusesATierThatCannotRun) {
 }
 
 TEST(KernelTableTest, EveryFunctionIsThere) {
-    for (Tier tier : available_tiers()) {
-        SCOPED_TRACE(tier_name(tier));
-        const KernelTable& table = kernel_table(tier);
-        EXPECT_EQ(table.tier, tier);
+    for (const TestedTier& tier : tested_tiers()) {
+        SCOPED_TRACE(tier.name);
+        const KernelTable& table = tier.table;
+        EXPECT_EQ(tier.name, std::string(tier_name(table.tier)) + (tier.emulated ? "_emulated" : ""));
         EXPECT_TRUE(table.matmul_activation && table.activation_row_bytes && table.prepare_activation &&
                     table.activation_value && table.matmul);
         EXPECT_TRUE(table.rms_norm && table.gated_rms_norm && table.l2_norm && table.rope && table.silu_mul &&

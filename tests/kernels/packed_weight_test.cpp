@@ -75,6 +75,7 @@ TEST(PackedWeightTest, Layout) {
                     std::memcpy(&codes, unit + (k % 64 / 8 * 16 + column) * 4, 4);
                     const auto nibble = std::find(kNibbleToK, kNibbleToK + 8, k % 8) - kNibbleToK;
                     const auto scale = static_cast<uint8_t>(unit[512 + k % 64 / 16 * 16 + column]);
+                    ASSERT_LE(scale, 0x7f) << "k " << k << " column " << column;
                     value = static_cast<double>(kE2m1Values[codes >> (4 * nibble) & 0xf]) * e4m3_to_f32(scale);
                 }
                 ASSERT_EQ(value, expected) << "k " << k << " column " << column;

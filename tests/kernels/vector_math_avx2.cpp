@@ -2,10 +2,10 @@
 #include "kernels/vector_math_probe.h"
 #include "kernels/vector_math_probe.inl"
 
-namespace colugo::kernels {
+namespace colugo::kernels::avx2 {
 
-VectorMathProbe vector_math_avx2() {
-    return vector_math_probe<avx2::Vec>();
+VectorMathProbe vector_math() {
+    return vector_math_probe<Vec>();
 }
 
-}  // namespace colugo::kernels
+}  // namespace colugo::kernels::avx2

@@ -10,7 +10,14 @@ struct VectorMathProbe {
     ArrayFunction exp, sigmoid, silu, log1p_unit, softplus;
 };
 
-VectorMathProbe vector_math_scalar();
-VectorMathProbe vector_math_avx2();
+namespace scalar {
+VectorMathProbe vector_math();
+}
+namespace avx2 {
+VectorMathProbe vector_math();
+}
+namespace avx512 {
+VectorMathProbe vector_math();
+}
 
 }  // namespace colugo::kernels

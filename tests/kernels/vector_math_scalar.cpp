@@ -2,10 +2,10 @@
 #include "kernels/vector_math_probe.h"
 #include "kernels/vector_math_probe.inl"
 
-namespace colugo::kernels {
+namespace colugo::kernels::scalar {
 
-VectorMathProbe vector_math_scalar() {
-    return vector_math_probe<scalar::Vec>();
+VectorMathProbe vector_math() {
+    return vector_math_probe<Vec>();
 }
 
-}  // namespace colugo::kernels
+}  // namespace colugo::kernels::scalar

@@ -16,9 +16,11 @@ class VectorMathTest : public EachTier {
  protected:
     static VectorMathProbe probe() {
 #if defined(__x86_64__)
-        if (GetParam() != Tier::scalar) return vector_math_avx2();
+        if (GetParam()->emulated) return emulated_vector_math();
+        if (GetParam()->table.tier >= Tier::avx512) return avx512::vector_math();  // the tiers above have the same
+        if (GetParam()->table.tier == Tier::avx2) return avx2::vector_math();
 #endif
-        return vector_math_scalar();
+        return scalar::vector_math();
     }
 
     static float call(ArrayFunction function, float x) {

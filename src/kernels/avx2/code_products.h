@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/generic/prepare_activation.h"
+#include "kernels/generic/row_groups.h"
 #include "kernels/generic/unpack_panel.h"
 #include "kernels/generic/unroll.h"
 #include "kernels/generic/vec_avx2.h"
@@ -56,6 +57,7 @@ struct W4A4Product {
         Vec scale;
     };
     using RowUnit = Nvfp4RowUnit;
+    using Rows = RowGroups<4, 3, 2, 1>;
     static constexpr int kPieceUnits = 8;
     static constexpr float kFactor = 0.25f * 256.0f;
 
@@ -75,7 +77,7 @@ struct W4A4Product {
         row_units(units, rows, row_bytes);
         __m256i dots[kRows][kVectors];
         for (int row = 0; row < kRows; ++row) {
-            for (int v = 0; v < kVectors; ++v) dots[row][v] = broadcast_dword(units[row]->offsets[block]);
+            for (int v = 0; v < kVectors; ++v) dots[row][v] = _mm256_set1_epi32(units[row]->offsets[block]);
         }
         COLUGO_UNROLL for (int i = 0; i < 4; ++i) {
             COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
@@ -106,6 +108,7 @@ struct Block16Product {
         Vec scale;
     };
     using RowUnit = Block16RowUnit;
+    using Rows = RowGroups<4, 3, 2, 1>;
     static constexpr int kPieceUnits = 4;
     static constexpr float kFactor = 0.5f;
 

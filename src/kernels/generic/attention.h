@@ -90,22 +90,9 @@ void tile_block(float* c, int64_t ldc, const float* a, int64_t lda, const std::b
 template <class V, KvType kType>
 void tile_block(float* c, int64_t ldc, const float* a, int64_t lda, int rows, const std::byte* panel, int k,
                 bool accumulate, float* values, bool keep) {
-    switch (rows) {
-        case 6:
-            return tile_block<V, kType, 6>(c, ldc, a, lda, panel, k, accumulate, values, keep);
-        case 5:
-            return tile_block<V, kType, 5>(c, ldc, a, lda, panel, k, accumulate, values, keep);
-        case 4:
-            return tile_block<V, kType, 4>(c, ldc, a, lda, panel, k, accumulate, values, keep);
-        case 3:
-            return tile_block<V, kType, 3>(c, ldc, a, lda, panel, k, accumulate, values, keep);
-        case 2:
-            return tile_block<V, kType, 2>(c, ldc, a, lda, panel, k, accumulate, values, keep);
-        case 1:
-            return tile_block<V, kType, 1>(c, ldc, a, lda, panel, k, accumulate, values, keep);
-        default:
-            return;
-    }
+    PanelRows<V::kWidth>::Groups::with(rows, [&](auto count) {
+        tile_block<V, kType, decltype(count)::value>(c, ldc, a, lda, panel, k, accumulate, values, keep);
+    });
 }
 
 // panel_matmul with every panel of a tile: output columns of panel p at c + 16 p. The first rows unpack each panel for
@@ -125,10 +112,10 @@ void tile_product(float* c, int64_t ldc, const float* a, int64_t lda, int rows, 
     }
 }
 
-// Turns 32 products q . k into p = e^{score - new max}, 0 outside [begin, end), and `max` into the new one. Returns the
-// sum of p.
-template <class V>
-float softmax_columns(float* scores, float score_scale, int begin, int end, float& max) {
+// Turns 32 products q . k into p = e^{score - new max}, 0 outside [begin, end), and `max` into the new one. p goes to
+// store(column, p), which returns what it keeps of it; the sum of that is returned.
+template <class V, class Store>
+float softmax_columns(const float* scores, float score_scale, int begin, int end, float& max, Store store) {
     static constexpr float kColumns[kPage] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                               16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
     constexpr int kVectors = kPage / V::kWidth;
@@ -145,12 +132,33 @@ float softmax_columns(float* scores, float score_scale, int begin, int end, floa
     }
     max = top.reduce_max();
     V sum = V::zero();
-    for (int i = 0; i < kVectors; ++i) {
-        const V p = exp(score[i] - V::set(max));
-        p.store(scores + i * V::kWidth);
-        sum = sum + p;
-    }
+    for (int i = 0; i < kVectors; ++i) sum = sum + store(i * V::kWidth, exp(score[i] - V::set(max)));
     return sum.reduce_add();
+}
+
+// The running softmax of all rows over a page whose products q . k are in `scores` [rows][32]; p goes to
+// store(row, column, p). sums and rescales are [rows]. The outputs so far are made relative to the new maximum.
+template <class V, class Store>
+void softmax_page(const AttentionRows& rows, const AttentionPage& page, const float* scores, float* sums,
+                  float* rescales, Store store) {
+    for (int row = 0; row < rows.rows; ++row) {
+        const float max = rows.max[row];
+        sums[row] = softmax_columns<V>(scores + row * kPage, page.score_scale, page.begin, page.end[row], rows.max[row],
+                                       [&](int column, V p) { return store(row, column, p); });
+        rescales[row] = max - rows.max[row];
+    }
+    for_each_vector<V>(rows.rows, [&](int row, int count) {
+        const V rescale = exp(load_n<V>(rescales + row, count));
+        const V sum = V::fma(load_n<V>(rows.sum + row, count), rescale, load_n<V>(sums + row, count));
+        store_n(rescale, rescales + row, count);
+        store_n(sum, rows.sum + row, count);
+    });
+    for (int row = 0; row < rows.rows; ++row) {
+        if (rescales[row] == 1.0f) continue;
+        const V rescale = V::set(rescales[row]);
+        float* out = rows.out + row * rows.head_dim;
+        for (int i = 0; i < rows.head_dim; i += V::kWidth) (V::load(out + i) * rescale).store(out + i);
+    }
 }
 
 template <class V, KvType kType>
@@ -159,24 +167,10 @@ void attention_page_of(const AttentionRows& rows, const AttentionPage& page, Att
     const auto query_stride = static_cast<int64_t>(activation_row_bytes<V>(format, rows.head_dim) / sizeof(float));
     tile_product<V, kType>(scratch.scores[0], kPage, reinterpret_cast<const float*>(rows.queries), query_stride,
                            rows.rows, page.keys, kPage / kPanel, rows.head_dim, false, scratch.panel);
-    for (int row = 0; row < rows.rows; ++row) {
-        const float max = rows.max[row];
-        scratch.page_sum[row] =
-            softmax_columns<V>(scratch.scores[row], page.score_scale, page.begin, page.end[row], rows.max[row]);
-        scratch.rescale[row] = max - rows.max[row];
-    }
-    for_each_vector<V>(rows.rows, [&](int row, int count) {
-        const V rescale = exp(load_n<V>(scratch.rescale + row, count));
-        const V sum = V::fma(load_n<V>(rows.sum + row, count), rescale, load_n<V>(scratch.page_sum + row, count));
-        store_n(rescale, scratch.rescale + row, count);
-        store_n(sum, rows.sum + row, count);
+    softmax_page<V>(rows, page, scratch.scores[0], scratch.page_sum, scratch.rescale, [&](int row, int column, V p) {
+        p.store(scratch.scores[row] + column);
+        return p;
     });
-    for (int row = 0; row < rows.rows; ++row) {
-        if (scratch.rescale[row] == 1.0f) continue;
-        const V rescale = V::set(scratch.rescale[row]);
-        float* out = rows.out + row * rows.head_dim;
-        for (int i = 0; i < rows.head_dim; i += V::kWidth) (V::load(out + i) * rescale).store(out + i);
-    }
     tile_product<V, kType>(rows.out, rows.head_dim, scratch.scores[0], kPage, rows.rows, page.values,
                            rows.head_dim / kPanel, kPage, true, scratch.panel);
 }

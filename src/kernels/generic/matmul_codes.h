@@ -5,6 +5,7 @@
 // bit. Product says how one tier does a block of 16 k x V::kWidth columns:
 //   Weights      the columns' codes as the multiplier reads them, and their scales
 //   RowUnit      64 k of a prepared row
+//   Rows         RowGroups: how many rows are multiplied at once
 //   kFactor      what y must be multiplied by: the power of two that codes and scales are off by
 //   kPieceUnits  units of a panel taken apart at a time: what the first-level cache holds beside the rows
 //   load(unit, block, column) -> Weights     from a panel's 576-byte unit

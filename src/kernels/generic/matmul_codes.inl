@@ -1,5 +1,6 @@
 #include "kernels/generic/matmul_f32.h"
 #include "kernels/generic/prepare_activation.h"
+#include "kernels/generic/row_groups.h"
 #include "kernels/generic/unpack_panel.h"
 #include "kernels/generic/unroll.h"
 
@@ -72,31 +73,18 @@ void multiply_units(float* sums, const std::byte* rows, size_t row_bytes, const 
     }
 }
 
-inline constexpr int kCodeRows = 4;  // rows multiplied at once
-
-template <class V, class Product, class Units>
-void multiply_code_rows(float* sums, const std::byte* rows, size_t row_bytes, int count, const Units& weights,
-                        int units, bool accumulate) {
-    switch (count) {
-        case 1:
-            return multiply_units<V, Product, 1>(sums, rows, row_bytes, weights, units, accumulate);
-        case 2:
-            return multiply_units<V, Product, 2>(sums, rows, row_bytes, weights, units, accumulate);
-        case 3:
-            return multiply_units<V, Product, 3>(sums, rows, row_bytes, weights, units, accumulate);
-        default:
-            return multiply_units<V, Product, kCodeRows>(sums, rows, row_bytes, weights, units, accumulate);
-    }
-}
-
-// sums[rows][16] of one panel. A few rows read it from memory; more share a piece taken apart in the first-level cache.
+// sums[rows][16] of one panel. A group of rows reads it from memory; more share a piece taken apart in the first-level
+// cache.
 template <class V, class Product>
 void sum_codes(float* sums, const std::byte* rows, size_t row_bytes, int count, const std::byte* panel, int units,
                typename Product::Weights* piece) {
     constexpr int kVectors = kPanel / V::kWidth;
-    if (count <= kCodeRows) {
-        return multiply_code_rows<V, Product>(sums, rows, row_bytes, count, PanelUnits<V, Product>{panel}, units,
-                                              false);
+    using Groups = typename Product::Rows;
+    if (Groups::has(count)) {
+        return Groups::for_each(count, [&](auto group, int) {
+            multiply_units<V, Product, decltype(group)::value>(sums, rows, row_bytes, PanelUnits<V, Product>{panel},
+                                                               units, false);
+        });
     }
     for (int begin = 0; begin < units; begin += Product::kPieceUnits) {
         const int here = units - begin < Product::kPieceUnits ? units - begin : Product::kPieceUnits;
@@ -109,10 +97,11 @@ void sum_codes(float* sums, const std::byte* rows, size_t row_bytes, int count, 
         }
         const std::byte* part = rows + static_cast<size_t>(begin) * sizeof(typename Product::RowUnit);
         PieceUnits<V, Product> weights{piece, data + static_cast<size_t>(here) * kNvfp4UnitBytes};
-        for (int row = 0; row < count; row += kCodeRows, weights.next = nullptr) {
-            multiply_code_rows<V, Product>(sums + row * kPanel, part + static_cast<size_t>(row) * row_bytes, row_bytes,
-                                           count - row, weights, here, begin > 0);
-        }
+        Groups::for_each(count, [&](auto group, int row) {
+            multiply_units<V, Product, decltype(group)::value>(
+                sums + row * kPanel, part + static_cast<size_t>(row) * row_bytes, row_bytes, weights, here, begin > 0);
+            weights.next = nullptr;
+        });
     }
 }
 

@@ -1,4 +1,6 @@
 #include "kernels/generic/prepare_activation.h"
+#include "kernels/generic/row_bases.h"
+#include "kernels/generic/row_groups.h"
 #include "kernels/generic/unpack_panel.h"
 #include "kernels/generic/unroll.h"
 
@@ -65,49 +67,81 @@ struct PanelSource {
     const std::byte* panel;
     size_t stride;
     const std::byte* ahead;  // null: nothing
+    size_t ahead_stride;
     int ahead_bytes;
+    int ahead_jump;  // from this k on, what is ahead lies beyond all of the panels
 };
+
+// What the registers hold. 6 x 2 vectors of 8 leave room for two columns and a factor, 12 x 2 vectors of 16 for eight.
+template <int kWidth>
+struct F32Shape {
+    using Rows = RowGroups<6, 5, 4, 3, 2, 1>;  // multiplied at once with one panel
+    using FewRows = RowGroups<2, 1>;           // or with two, read from memory
+    static constexpr bool kAlwaysPairs = false;
+    static constexpr int kMostDirect = 4;  // take values out of their format as they multiply them
+    static constexpr int kPieceK = 256;    // see below
+};
+
+template <>
+struct F32Shape<16> {
+    using Rows = RowGroups<12, 8, 6, 4, 3, 2, 1>;
+    using FewRows = Rows;
+    static constexpr bool kAlwaysPairs = true;
+    static constexpr int kMostDirect = 12;
+    static constexpr int kPieceK = 128;
+};
+
+// One k of kRows rows and kPanels panels `stride` apart: its products onto the sums. Where a panel is one vector, both
+// panels' take part in the row's turn, else only a panel's columns and the sums have room in the registers.
+template <class V, class Pairs, int kRows, int kPanels>
+[[gnu::always_inline]] inline void multiply_step(V (&sum)[kRows][kPanels * kPanel / V::kWidth],
+                                                 const RowBases<float, kRows>& a, const std::byte* panel, size_t stride,
+                                                 int parity) {
+    constexpr int kVectors = kPanel / V::kWidth;
+    constexpr int kTogether = kVectors == 1 ? kPanels : 1;
+    COLUGO_UNROLL for (int p = 0; p < kPanels; p += kTogether) {
+        V columns[kTogether][kVectors];
+        COLUGO_UNROLL for (int i = 0; i < kTogether; ++i) {
+            Pairs::load(panel + static_cast<size_t>(p + i) * stride, parity, columns[i]);
+        }
+        COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
+            const V factor = V::set(a.row(row)[parity]);
+            COLUGO_UNROLL for (int i = 0; i < kTogether * kVectors; ++i) {
+                V& total = sum[row][p * kVectors + i];
+                total = V::fma(factor, columns[i / kVectors][i % kVectors], total);
+                if constexpr (kPanels > 1) V::pin(total);
+            }
+        }
+    }
+}
 
 // sums[kRows][kPanels][16] (+)= the chains over [0, k) of kRows rows and kPanels panels. Several panels are several
 // independent chains: one alone would wait for its own sums.
 template <class V, class Pairs, int kRows, int kPanels>
-void multiply_panels(float* sums, const float* a, int64_t lda, const PanelSource& source, int k, bool accumulate) {
-    constexpr int kVectors = kPanel / V::kWidth;
-    constexpr int kSums = kPanels * kVectors;
+void multiply_panels(float* sums, const float* first_row, int64_t lda, const PanelSource& source, int k,
+                     bool accumulate) {
+    constexpr int kSums = kPanels * kPanel / V::kWidth;
     V sum[kRows][kSums];
     COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
         COLUGO_UNROLL for (int i = 0; i < kSums; ++i) {
             sum[row][i] = accumulate ? V::load(sums + row * kPanels * kPanel + i * V::kWidth) : V::zero();
         }
     }
+    RowBases<float, kRows> a(first_row, lda);
     const std::byte* panel = source.panel;
     const std::byte* ahead = source.ahead;
-    // The last bytes of several panels ask for the begin of the panels after them.
-    const int last = k - static_cast<int>(kPrefetchBytes / Pairs::kBytes) * 2;
-    for (int step = 0; step < k; step += 2, panel += Pairs::kBytes) {
+    for (int step = 0; step < k; step += 2, panel += Pairs::kBytes, a.advance(2)) {
         if (ahead != nullptr) {
-            if (kPanels > 1 && step == last) ahead += (kPanels - 1) * source.stride;
+            if (kPanels > 1 && step == source.ahead_jump) ahead += (kPanels - 1) * source.ahead_stride;
             COLUGO_UNROLL for (int p = 0; p < kPanels; ++p) {
-                const std::byte* line = ahead + static_cast<size_t>(p) * source.stride;
+                const std::byte* line = ahead + static_cast<size_t>(p) * source.ahead_stride;
                 __builtin_prefetch(line);
                 if constexpr (Pairs::kBytes > 64) __builtin_prefetch(line + 64);
             }
             ahead += source.ahead_bytes;
         }
-        COLUGO_UNROLL for (int parity = 0; parity < 2; ++parity) {
-            COLUGO_UNROLL for (int p = 0; p < kPanels; ++p) {
-                V columns[kVectors];
-                Pairs::load(panel + static_cast<size_t>(p) * source.stride, parity, columns);
-                COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
-                    const V factor = V::set(a[row * lda + step + parity]);
-                    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) {
-                        V& total = sum[row][p * kVectors + i];
-                        total = V::fma(factor, columns[i], total);
-                        if constexpr (kPanels > 1) V::pin(total);
-                    }
-                }
-            }
-        }
+        multiply_step<V, Pairs, kRows, kPanels>(sum, a, panel, source.stride, 0);
+        multiply_step<V, Pairs, kRows, kPanels>(sum, a, panel, source.stride, 1);
     }
     COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
         COLUGO_UNROLL for (int i = 0; i < kSums; ++i) {
@@ -116,24 +150,18 @@ void multiply_panels(float* sums, const float* a, int64_t lda, const PanelSource
     }
 }
 
-// 6 x 2 vectors of 8 leave room for two columns and a factor.
-inline constexpr int kGroupRows = 6;
-// Up to this many rows take a panel's values out of their format as they multiply them; more share unpacked ones.
-inline constexpr int kDirectRows = 4;
-
 template <class V, class Pairs, int kPanels>
 void multiply_rows(float* sums, const float* a, int64_t lda, int rows, PanelSource source, int k, bool accumulate) {
+    const auto group = [&](auto count, int row) {
+        multiply_panels<V, Pairs, decltype(count)::value, kPanels>(sums + row * kPanels * kPanel, a + row * lda, lda,
+                                                                   source, k, accumulate);
+        source.ahead = nullptr;
+    };
     if constexpr (kPanels == 1) {
-        for (; rows >= kGroupRows; rows -= kGroupRows, sums += kGroupRows * kPanel, a += kGroupRows * lda) {
-            multiply_panels<V, Pairs, kGroupRows, 1>(sums, a, lda, source, k, accumulate);
-            source.ahead = nullptr;
-        }
-        if (rows == 5) return multiply_panels<V, Pairs, 5, 1>(sums, a, lda, source, k, accumulate);
-        if (rows == 4) return multiply_panels<V, Pairs, 4, 1>(sums, a, lda, source, k, accumulate);
-        if (rows == 3) return multiply_panels<V, Pairs, 3, 1>(sums, a, lda, source, k, accumulate);
+        F32Shape<V::kWidth>::Rows::for_each(rows, group);
+    } else {
+        F32Shape<V::kWidth>::FewRows::for_each(rows, group);
     }
-    if (rows == 2) return multiply_panels<V, Pairs, 2, kPanels>(sums, a, lda, source, k, accumulate);
-    if (rows == 1) return multiply_panels<V, Pairs, 1, kPanels>(sums, a, lda, source, k, accumulate);
 }
 
 // The weight's panels and the rows' values as the loops below need them.
@@ -146,11 +174,16 @@ struct F32Product {
     size_t panel_bytes;
     float* sums;      // [rows][panels at once][16]
     float* partials;  // the same
-    float* unpacked;  // [kPieceK][16]
+    float* unpacked;  // [panels at once][kPieceK][16]
 };
 
-// k multiplied before the next group of rows: a piece of a panel stays in the first-level cache for all groups.
-inline constexpr int kPieceK = 256;
+// The product's rows read its panels once, straight from memory. More rows multiply a piece of kPieceK k after the
+// other, unpacked to stay in the first-level cache for all groups of rows.
+template <class V>
+bool reads_once(const F32Product& product) {
+    using Shape = F32Shape<V::kWidth>;
+    return product.rows <= Shape::kMostDirect && Shape::Rows::has(product.rows);
+}
 
 // out[k][16] as Pairs reads them.
 template <class V, class Pairs>
@@ -164,28 +197,42 @@ void unpack_piece(float* out, const std::byte* data, int k) {
     }
 }
 
-// product.unpacked[k][16], while memory is asked for what follows `data` in the panel's format.
-template <class V>
+// product.unpacked, while memory is asked for what follows `bytes` of the panel at `data`.
+template <class V, int kPanels>
 void multiply_unpacked(float* sums, const F32Product& product, const std::byte* data, size_t bytes, int k_begin, int k,
                        bool accumulate) {
     const PanelSource source{.panel = reinterpret_cast<const std::byte*>(product.unpacked),
-                             .stride = 0,
+                             .stride = F32Shape<V::kWidth>::kPieceK * kPanel * sizeof(float),
                              .ahead = data + bytes,
-                             .ahead_bytes = static_cast<int>(bytes / static_cast<size_t>(k / 2))};
-    multiply_rows<V, F32Pairs<V>, 1>(sums, product.a + k_begin, product.lda, product.rows, source, k, accumulate);
+                             .ahead_stride = product.panel_bytes,
+                             .ahead_bytes = static_cast<int>(bytes / static_cast<size_t>(k / 2)),
+                             .ahead_jump = k_begin + k == product.k ? 0 : -1};
+    multiply_rows<V, F32Pairs<V>, kPanels>(sums, product.a + k_begin, product.lda, product.rows, source, k, accumulate);
+}
+
+template <class V>
+float* unpacked_panel(const F32Product& product, int panel) {
+    return product.unpacked + panel * F32Shape<V::kWidth>::kPieceK * kPanel;
 }
 
 // `k` of the kPanels panels at `data`, from k_begin of the weight on.
 template <class V, class Pairs, int kPanels>
 void multiply_piece(float* sums, const F32Product& product, const std::byte* data, int k_begin, int k,
                     bool accumulate) {
-    if (product.rows > kDirectRows && product.weight->format != WeightFormat::f32) {
-        unpack_piece<V, Pairs>(product.unpacked, data, k);
-        return multiply_unpacked<V>(sums, product, data, static_cast<size_t>(k / 2 * Pairs::kBytes), k_begin, k,
-                                    accumulate);
+    if (!reads_once<V>(product) && product.weight->format != WeightFormat::f32) {
+        for (int p = 0; p < kPanels; ++p) {
+            unpack_piece<V, Pairs>(unpacked_panel<V>(product, p), data + static_cast<size_t>(p) * product.panel_bytes,
+                                   k);
+        }
+        return multiply_unpacked<V, kPanels>(sums, product, data, static_cast<size_t>(k / 2 * Pairs::kBytes), k_begin,
+                                             k, accumulate);
     }
-    const PanelSource source{
-        .panel = data, .stride = product.panel_bytes, .ahead = data + kPrefetchBytes, .ahead_bytes = Pairs::kBytes};
+    const PanelSource source{.panel = data,
+                             .stride = product.panel_bytes,
+                             .ahead = data + kPrefetchBytes,
+                             .ahead_stride = product.panel_bytes,
+                             .ahead_bytes = Pairs::kBytes,
+                             .ahead_jump = k - static_cast<int>(kPrefetchBytes / Pairs::kBytes) * 2};
     multiply_rows<V, Pairs, kPanels>(sums, product.a + k_begin, product.lda, product.rows, source, k, accumulate);
 }
 
@@ -201,9 +248,12 @@ void multiply_format(float* sums, const F32Product& product, const std::byte* da
         case WeightFormat::fp8_block128:
             return multiply_piece<V, Fp8Pairs<V>, kPanels>(sums, product, data, k_begin, k, accumulate);
         case WeightFormat::nvfp4:
-            unpack_panel<V>(product.unpacked, WeightFormat::nvfp4, data, 0, k);
-            return multiply_unpacked<V>(sums, product, data, static_cast<size_t>(k / kUnitK * kNvfp4UnitBytes), k_begin,
-                                        k, accumulate);
+            for (int p = 0; p < kPanels; ++p) {
+                unpack_panel<V>(unpacked_panel<V>(product, p), WeightFormat::nvfp4,
+                                data + static_cast<size_t>(p) * product.panel_bytes, 0, k);
+            }
+            return multiply_unpacked<V, kPanels>(sums, product, data, static_cast<size_t>(k / kUnitK * kNvfp4UnitBytes),
+                                                 k_begin, k, accumulate);
     }
 }
 
@@ -230,8 +280,8 @@ void fold_block(float* sums, const float* partials, int64_t ld, const F32Product
 template <class V, int kPanels>
 void sum_panels(const F32Product& product, int panel) {
     const bool blocks = product.weight->format == WeightFormat::fp8_block128;
-    const bool whole = product.rows <= kDirectRows && product.weight->format != WeightFormat::nvfp4;
-    const int piece_k = blocks ? kGroupK : whole ? product.k : kPieceK;
+    const bool whole = reads_once<V>(product) && product.weight->format != WeightFormat::nvfp4;
+    const int piece_k = blocks ? kGroupK : whole ? product.k : F32Shape<V::kWidth>::kPieceK;
     const std::byte* data = product.weight->data + static_cast<size_t>(panel) * product.panel_bytes;
     const size_t unit_bytes = product.panel_bytes / static_cast<size_t>(product.k / kUnitK);
     if (blocks) {
@@ -278,6 +328,9 @@ void matmul_f32(const MatmulArgs& args, int panel_begin, int panel_end, std::byt
     const bool fp8 = weight.format == WeightFormat::fp8 || weight.format == WeightFormat::fp8_block128;
     const float alpha = fp8 ? weight.alpha * V::kRawE4m3Scale : weight.alpha;
     const int pass_rows = rows_per_pass<V>(row_bytes);
+    constexpr int kMostPanels = 2;
+    static_assert(kMostPanels * (2 * kMostRowsPerPass + F32Shape<V::kWidth>::kPieceK) * kPanel * sizeof(float) <=
+                  kMatmulScratchBytes);
     F32Product product{.weight = &weight,
                        .a = reinterpret_cast<const float*>(args.activation),
                        .lda = static_cast<int64_t>(row_bytes / sizeof(float)),
@@ -285,16 +338,17 @@ void matmul_f32(const MatmulArgs& args, int panel_begin, int panel_end, std::byt
                        .k = weight.padded_k(),
                        .panel_bytes = packed_panel_bytes(weight.format, weight.k),
                        .sums = reinterpret_cast<float*>(scratch),
-                       .partials = reinterpret_cast<float*>(scratch) + kMostRowsPerPass * kPanel,
-                       .unpacked = reinterpret_cast<float*>(scratch) + 2 * kMostRowsPerPass * kPanel};
-    static_assert((2 * kMostRowsPerPass + kPieceK) * kPanel * sizeof(float) <= kMatmulScratchBytes);
+                       .partials = reinterpret_cast<float*>(scratch) + kMostPanels * kMostRowsPerPass * kPanel,
+                       .unpacked = reinterpret_cast<float*>(scratch) + 2 * kMostPanels * kMostRowsPerPass * kPanel};
 
     for (int row = 0; row < args.rows; row += product.rows, product.a += product.rows * product.lda) {
         product.rows = args.rows - row < pass_rows ? args.rows - row : pass_rows;
-        // One or two rows multiply two panels at once: as many independent chains as the registers hold.
+        // Few rows multiply two panels at once: as many independent chains as the registers hold.
         int panel = panel_begin;
-        const bool direct = weight.format != WeightFormat::nvfp4;
-        if (direct && product.rows <= 2) panel = matmul_panels<V, 2>(args, product, row, panel, panel_end, alpha);
+        const bool few = product.rows <= 2 && weight.format != WeightFormat::nvfp4;
+        if (F32Shape<V::kWidth>::kAlwaysPairs || few) {
+            panel = matmul_panels<V, 2>(args, product, row, panel, panel_end, alpha);
+        }
         matmul_panels<V, 1>(args, product, row, panel, panel_end, alpha);
     }
 }

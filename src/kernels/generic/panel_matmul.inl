@@ -1,3 +1,5 @@
+#include "kernels/generic/row_groups.h"
+
 namespace colugo::kernels {
 
 // kRows rows x 16 columns held in registers: 6 x 2 vectors of 8 leave room for two of b and a broadcast of a.
@@ -24,12 +26,28 @@ void panel_matmul_rows(float* c, int64_t ldc, const float* a, int64_t lda, const
     }
 }
 
-// Rows of the next block of `rows` left. Seven to eleven make two blocks of like size: a block of one or two rows has
-// too few sums to hide the latency of a multiply-add.
+// The numbers of rows that are multiplied at once, and how many of `rows` left come next.
+template <int kWidth>
+struct PanelRows {
+    using Groups = RowGroups<6, 5, 4, 3, 2, 1>;
+    // Seven to eleven make two blocks of like size: a block of one or two rows has too few sums to hide the latency of
+    // a multiply-add.
+    [[gnu::always_inline]] static int next(int rows) {
+        if (rows >= 12) return 6;
+        return rows <= 6 ? rows : (rows + 1) / 2;
+    }
+};
+
+// A row is one vector: 12 sums, a column and, in the multiply-add itself, a broadcast from memory.
+template <>
+struct PanelRows<16> {
+    using Groups = RowGroups<12, 8, 6, 4, 3, 2, 1>;
+    [[gnu::always_inline]] static int next(int rows) { return Groups::next(rows); }
+};
+
 template <class V>
 int panel_block_rows(int rows) {
-    if (rows >= 12) return 6;
-    return rows <= 6 ? rows : (rows + 1) / 2;
+    return PanelRows<V::kWidth>::next(rows);
 }
 
 template <class V>
@@ -37,26 +55,9 @@ void panel_matmul(float* c, int64_t ldc, const float* a, int64_t lda, int rows, 
                   bool accumulate) {
     while (rows > 0) {
         const int block = panel_block_rows<V>(rows);
-        switch (block) {
-            case 6:
-                panel_matmul_rows<V, 6>(c, ldc, a, lda, b, ldb, k, accumulate);
-                break;
-            case 5:
-                panel_matmul_rows<V, 5>(c, ldc, a, lda, b, ldb, k, accumulate);
-                break;
-            case 4:
-                panel_matmul_rows<V, 4>(c, ldc, a, lda, b, ldb, k, accumulate);
-                break;
-            case 3:
-                panel_matmul_rows<V, 3>(c, ldc, a, lda, b, ldb, k, accumulate);
-                break;
-            case 2:
-                panel_matmul_rows<V, 2>(c, ldc, a, lda, b, ldb, k, accumulate);
-                break;
-            default:
-                panel_matmul_rows<V, 1>(c, ldc, a, lda, b, ldb, k, accumulate);
-                break;
-        }
+        PanelRows<V::kWidth>::Groups::with(block, [&](auto count) {
+            panel_matmul_rows<V, decltype(count)::value>(c, ldc, a, lda, b, ldb, k, accumulate);
+        });
         c += block * ldc;
         a += block * lda;
         rows -= block;

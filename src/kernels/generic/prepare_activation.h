@@ -2,7 +2,7 @@
 //   f32, bf16, fp8   [padded k] f32: the rounded values; fp8 without input_scale
 //   fp8_group128     [padded k] f32, then [ceil(k / 128)] f32 group scales
 //   bf16_block16     [padded k / 64] x { [64] s16, [4 blocks] f32 units }
-//   nvfp4            [padded k / 64] x { [64] s8 doubled e2m1 codes, [4 blocks] f32 scales, [4 blocks][2] s16 offsets }
+//   nvfp4            [padded k / 64] x { [64] s8 doubled e2m1 codes, [4 blocks] f32 scales, [4 blocks] s32 offsets }
 // The integer rows are interleaved by unit so that a row is one stream beside the panel's.
 #pragma once
 
@@ -19,9 +19,9 @@ struct Nvfp4RowUnit {
     // Group by group of 8 k in the order of the panel's code bytes: kCodeOrder (packed_weight.h).
     int8_t codes[kUnitK];
     float scales[kUnitK / 16];
-    // Twice -6 x the sum of the block's doubled codes: what a multiplier that adds 12 to every doubled weight code, to
-    // make it unsigned, must add to a block's sum, spread over the two words its products are added in.
-    int16_t offsets[kUnitK / 16][2];
+    // What the multiplier starts a block's sum from, Vec::code_offset: one that adds 12 to every doubled weight code,
+    // to make it unsigned, takes 12 x the sum of the block's doubled codes off again.
+    int32_t offsets[kUnitK / 16];
 };
 
 struct Block16RowUnit {

@@ -64,35 +64,43 @@ void prepare_group128(float* out, const float* x, int k) {
     }
 }
 
-// The codes of one block of 16 values: e2m1(x / divisor), or 0 throughout where the scale is 0 or NaN.
-template <class V>
-void prepare_nvfp4_block(Nvfp4RowUnit& unit, int block, float scale, float divisor, const float* x) {
-    V codes[16 / V::kWidth];
-    V total = V::zero();
-    for (int i = 0; i < 16 / V::kWidth; ++i) {
-        const V value = scale > 0.0f ? V::round_e2m1(V::load(x + i * V::kWidth) / V::set(divisor)) : V::zero();
-        codes[i] = value + value;
-        total = total + codes[i];
-    }
-    V::store_codes(unit.codes + block * 16, codes);
-    unit.scales[block] = scale;
-    unit.offsets[block][0] = unit.offsets[block][1] = static_cast<int16_t>(-6.0f * total.reduce_add());
-}
-
-// `blocks` whole blocks, at most 64, from the begin of a unit on. The format in f32 operations, in this order:
-//   e = e4m3((amax / 6) / input_scale), code = e2m1(x / (e x input_scale))
+// `blocks` whole blocks, at most 64, as store(block, e, codes): the values of the format, in f32 operations in this
+// order:
+//   e = e4m3((amax / 6) / input_scale), code = e2m1(x / (e x input_scale)), or 0 throughout where e is 0 or NaN
 // A block with a NaN has e = NaN and codes 0, so its product is NaN.
-template <class V>
-void prepare_nvfp4_blocks(Nvfp4RowUnit* units, int blocks, float input_scale, const float* x) {
-    float scales[64];
+template <class V, class Store>
+void quantize_nvfp4_blocks(int blocks, float input_scale, const float* x, Store store) {
+    float scales[64] = {};
     float divisors[64];
     for (int block = 0; block < blocks; ++block) scales[block] = max_magnitude<V>(x + block * 16, 16);
     map_row<V>(scales, scales, blocks,
                [input_scale](V most) { return V::round_e4m3(most / V::set(6.0f) / V::set(input_scale)); });
     map_row<V>(divisors, scales, blocks, [input_scale](V scale) { return scale * V::set(input_scale); });
     for (int block = 0; block < blocks; ++block) {
-        prepare_nvfp4_block<V>(units[block / 4], block % 4, scales[block], divisors[block], x + block * 16);
+        V codes[16 / V::kWidth];
+        for (int i = 0; i < 16 / V::kWidth; ++i) {
+            const V value = V::load(x + block * 16 + i * V::kWidth);
+            codes[i] = scales[block] > 0.0f ? V::round_e2m1(value / V::set(divisors[block])) : V::zero();
+        }
+        store(block, scales[block], codes);
     }
+}
+
+// From the begin of a unit on.
+template <class V>
+void prepare_nvfp4_blocks(Nvfp4RowUnit* units, int blocks, float input_scale, const float* x) {
+    quantize_nvfp4_blocks<V>(blocks, input_scale, x, [units](int index, float scale, V(&codes)[16 / V::kWidth]) {
+        Nvfp4RowUnit& unit = units[index / 4];
+        const int block = index % 4;
+        V total = V::zero();
+        for (V& code : codes) {
+            code = code + code;
+            total = total + code;
+        }
+        V::store_codes(unit.codes + block * 16, codes);
+        unit.scales[block] = scale;
+        unit.offsets[block] = V::code_offset(total.reduce_add());
+    });
 }
 
 // 16-bit integers times a power of two chosen for the block: bf16 has 8 significant bits, so values within 2^-7 of the

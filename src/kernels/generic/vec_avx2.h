@@ -80,6 +80,11 @@ struct Vec {
         const __m128i order = _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);  // kCodeOrder
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_shuffle_epi8(bytes, order));
     }
+    // Products are added in two words, each of which gives half of the offset.
+    static int32_t code_offset(float total) {
+        const auto half = static_cast<uint16_t>(static_cast<int16_t>(-6.0f * total));
+        return static_cast<int32_t>(uint32_t{half} << 16 | half);
+    }
     void store_int16(int16_t* p) const {
         const __m256i integers = _mm256_cvttps_epi32(v);
         const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(integers), _mm256_extracti128_si256(integers, 1));

@@ -62,6 +62,8 @@ struct Vec {
     static void store_codes(int8_t* p, const Vec (&values)[16]) {
         for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(values[i / 8 * 8 + kCodeOrder[i % 8]].v);
     }
+    // What a sum of products with codes of the sum `total` starts from, as the tier's multiplier wants it.
+    static int32_t code_offset(float) { return 0; }
     // kWidth integral values.
     void store_int16(int16_t* p) const { *p = static_cast<int16_t>(v); }
     // kWidth values of e4m3. The NaN codes 0x7f and 0xff read as +-480: kernels have no e4m3 NaN.

@@ -3,6 +3,7 @@
 
 #include "base/float_formats.h"
 #include "kernels/generic/prepare_activation.h"
+#include "kernels/generic/row_groups.h"
 #include "kernels/generic/unpack_panel.h"
 #include "kernels/generic/vec_scalar.h"
 
@@ -41,6 +42,7 @@ inline void add_block(Vec* sum, const int (&values)[16], float scale, const Bloc
 struct W4A4Product {
     using Weights = BlockWeights;
     using RowUnit = Nvfp4RowUnit;
+    using Rows = RowGroups<4, 3, 2, 1>;
     static constexpr int kPieceUnits = 4;
     static constexpr float kFactor = 0.25f;
 
@@ -62,6 +64,7 @@ struct W4A4Product {
 struct Block16Product {
     using Weights = BlockWeights;
     using RowUnit = Block16RowUnit;
+    using Rows = RowGroups<4, 3, 2, 1>;
     static constexpr int kPieceUnits = 4;
     static constexpr float kFactor = 0.5f;
 

@@ -1,0 +1,10 @@
+// The avx512 tier's attention, for the tiers above it: f32 pages.
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace colugo::kernels::avx512 {
+
+void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch);
+
+}  // namespace colugo::kernels::avx512

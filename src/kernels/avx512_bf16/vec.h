@@ -1,0 +1,11 @@
+// The avx512_bf16 tier's vector.
+#pragma once
+
+#include "kernels/generic/vec_avx512.h"
+
+namespace colugo::kernels::avx512_bf16 {
+
+struct Tag;
+using Vec = Vec512<Tag>;
+
+}  // namespace colugo::kernels::avx512_bf16
