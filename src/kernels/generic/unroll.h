@@ -3,9 +3,10 @@
 
 // COLUGO_UNROLL before a loop over an array of vectors: only indices known when compiling let the array live in
 // registers, and compilers give up on bodies as long as these. Nothing on the scalar tier, whose vectors are single
-// floats: unrolled they would be thousands of instructions.
+// floats: unrolled they would be thousands of instructions. Nor under sanitizers, which make compiling such code take
+// minutes.
 #if !defined(COLUGO_UNROLL)
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COLUGO_UNROLL _Pragma("GCC unroll 16")
 #else
 #define COLUGO_UNROLL
