@@ -3,6 +3,7 @@
 // decides between 4-bit and wider activations, and a contradiction between the two is refused.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -32,8 +32,8 @@ int32_t token_of_byte(unsigned char byte) {
 TEST(Detokenizer, GivesWhatTheHuggingFacePackageDecodes) {
     for (const auto& decoding : golden_cases("decodings")) {
         const auto ids = decoding.at("ids").get<std::vector<int32_t>>();
-        EXPECT_EQ(text_of(ids, Detokenizer::SpecialTokens::shown), decoding.at("text"));
-        EXPECT_EQ(text_of(ids, Detokenizer::SpecialTokens::skipped), decoding.at("displayed"));
+        EXPECT_EQ(text_of(ids, Detokenizer::SpecialTokens::shown), decoding.at("text").get<std::string>());
+        EXPECT_EQ(text_of(ids, Detokenizer::SpecialTokens::skipped), decoding.at("displayed").get<std::string>());
     }
 }
 
