@@ -23,6 +23,7 @@ struct MatmulPair {
 
 inline constexpr MatmulPair kMatmulPairs[] = {
     {WeightFormat::f32, ActivationFormat::f32, "f32 x f32"},
+    {WeightFormat::f32, ActivationFormat::bf16, "f32 x bf16"},
     {WeightFormat::bf16, ActivationFormat::f32, "bf16 x f32"},
     {WeightFormat::bf16, ActivationFormat::bf16, "bf16 x bf16"},
     {WeightFormat::fp8, ActivationFormat::fp8, "fp8 x fp8"},

@@ -7,8 +7,7 @@ namespace colugo::kernels::amx {
 namespace {
 
 // f32 values are multiplied as on avx512.
-ActivationFormat matmul_activation(WeightFormat weight, ActivationFormat wanted) {
-    if (weight == WeightFormat::f32) return ActivationFormat::f32;
+ActivationFormat matmul_activation(WeightFormat, ActivationFormat wanted) {
     return wanted == ActivationFormat::bf16_block16 ? ActivationFormat::bf16 : wanted;
 }
 

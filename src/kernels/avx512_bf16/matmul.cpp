@@ -14,8 +14,7 @@ bool multiplied_in_bf16(ActivationFormat format) {
            format == ActivationFormat::fp8_group128;
 }
 
-ActivationFormat matmul_activation(WeightFormat weight, ActivationFormat wanted) {
-    if (weight == WeightFormat::f32) return ActivationFormat::f32;
+ActivationFormat matmul_activation(WeightFormat, ActivationFormat wanted) {
     return wanted == ActivationFormat::bf16_block16 ? ActivationFormat::bf16 : wanted;
 }
 
