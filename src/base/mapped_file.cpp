@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/error.h"
 
 namespace colugo {
@@ -22,7 +24,9 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     if (size_ > 0) {
         void* memory = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
         if (memory == MAP_FAILED) {
+            const int reason = errno;
             close(file);
+            errno = reason;
             fail_errno("map", path);
         }
         data_ = static_cast<const std::byte*>(memory);

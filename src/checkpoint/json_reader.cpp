@@ -12,18 +12,19 @@ using nlohmann::json;
 namespace {
 
 // Sees the document as it is parsed: nesting is cut off before anything is built, keys are compared per open object.
+template <class Json>
 class Guard {
  public:
     Guard(const std::string& source, int max_depth) : source_(source), max_depth_(max_depth) {}
 
-    bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-        const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-        if (opens && depth >= max_depth_) {
+    bool operator()(int depth, typename Json::parse_event_t event, const Json& parsed) {
+        using Event = typename Json::parse_event_t;
+        if ((event == Event::object_start || event == Event::array_start) && depth >= max_depth_) {
             fail(ErrorCode::invalid_file, "{} is nested deeper than {} levels", source_, max_depth_);
         }
-        if (event == json::parse_event_t::object_start) open_.emplace_back();
-        if (event == json::parse_event_t::object_end) open_.pop_back();
-        if (event == json::parse_event_t::key && !open_.back().insert(parsed.get_ref<const std::string&>()).second) {
+        if (event == Event::object_start) open_.emplace_back();
+        if (event == Event::object_end) open_.pop_back();
+        if (event == Event::key && !open_.back().insert(parsed.template get_ref<const std::string&>()).second) {
             fail(ErrorCode::invalid_file, "{} holds the key {} twice in one object", source_, json_excerpt(parsed));
         }
         return true;
@@ -42,16 +43,26 @@ std::string reason(const json::exception& error) {
     return label == std::string::npos ? text : text.substr(label + 2);
 }
 
-}  // namespace
-
-json parse_json(std::string_view text, const std::string& source, int max_depth) {
-    Guard guard(source, max_depth);
+template <class Json>
+Json parse(std::string_view text, const std::string& source, int max_depth) {
+    Guard<Json> guard(source, max_depth);
     try {
-        return json::parse(
-            text, [&guard](int depth, json::parse_event_t event, json& parsed) { return guard(depth, event, parsed); });
+        return Json::parse(text, [&guard](int depth, typename Json::parse_event_t event, Json& parsed) {
+            return guard(depth, event, parsed);
+        });
     } catch (const json::exception& error) {
         fail(ErrorCode::invalid_file, "{} is not JSON: {}", source, reason(error));
     }
+}
+
+}  // namespace
+
+json parse_json(std::string_view text, const std::string& source, int max_depth) {
+    return parse<json>(text, source, max_depth);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& source, int max_depth) {
+    return parse<nlohmann::ordered_json>(text, source, max_depth);
 }
 
 json parse_json_object(std::string_view text, const std::string& source, int max_depth) {

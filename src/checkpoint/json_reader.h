@@ -15,7 +15,10 @@ inline constexpr int kMaxJsonDepth = 64;
 
 // Throws invalid_file naming `source`: not JSON, nested deeper than max_depth, or an object with the same key twice.
 nlohmann::json parse_json(std::string_view text, const std::string& source, int max_depth = kMaxJsonDepth);
-// The same, and the document has to be an object.
+// The same with the keys in the file's order.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& source,
+                                          int max_depth = kMaxJsonDepth);
+// parse_json, and the document has to be an object.
 nlohmann::json parse_json_object(std::string_view text, const std::string& source, int max_depth = kMaxJsonDepth);
 
 // A value as it would be written, cut to a length that fits in a sentence.

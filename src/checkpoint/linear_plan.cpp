@@ -168,13 +168,13 @@ void LinearPlanner::plan_plain(LinearPlan& plan, const std::string& module, cons
 void LinearPlanner::plan_fp8(LinearPlan& plan, const std::string& module, const QuantDeclaration& declared) {
     check_shape(plan.weight, {plan.n, plan.k});
     const std::string inverse = module + ".weight_scale_inv";
-    if (tensors_.has(inverse)) {
+    if (tensors_.has(inverse) || declared.algo == QuantAlgo::fp8_block) {
         if (tensors_.has(module + ".weight_scale")) {
             fail(ErrorCode::invalid_file, "{} has both a weight_scale and a weight_scale_inv; expected one of them",
                  plan.name);
         }
         check_declared(plan, declared, declared.algo == QuantAlgo::fp8_block, "FP8 in 128x128 blocks");
-        plan.block_scales = tensors_.take(inverse);
+        plan.block_scales = need(inverse, plan.weight.record->name + " has type F8_E4M3 and needs it");
         check_float(plan.block_scales);
         check_shape(plan.block_scales, {blocks(plan.n, kFp8Block), blocks(plan.k, kFp8Block)});
         plan.scheme = WeightScheme::fp8_block128;

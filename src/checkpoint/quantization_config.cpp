@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kNvfp4Group = 16;
 constexpr int64_t kFp8Block = 128;
 constexpr int64_t kMaxGroup = int64_t{1} << 20;
+constexpr const char* kConfigName = "config.json";
 constexpr const char* kHfQuantName = "hf_quant_config.json";
 constexpr const char* kModelOptAlgos = "accepted: NVFP4, W4A16_NVFP4, FP8 and MIXED_PRECISION";
 
@@ -66,7 +67,7 @@ class QuantizationParser {
     }
 
     void compressed_tensors(const JsonFields& fields) {
-        result_.source_ = fields.source();
+        result_.source_ = kConfigName;
         check_format(fields);
         refuse_filled(fields, "transform_config");
         if (const auto sparsity = fields.object("sparsity_config")) {
@@ -88,7 +89,7 @@ class QuantizationParser {
     }
 
     void fp8(const JsonFields& fields) {
-        result_.source_ = fields.source();
+        result_.source_ = kConfigName;
         const std::string format = fields.string("fmt").value_or("e4m3");
         if (format != "e4m3" && format != "float8_e4m3fn") {
             fail(ErrorCode::unsupported, "{} '{}' is not supported; accepted: e4m3", fields.where("fmt"), format);
@@ -221,9 +222,12 @@ class QuantizationParser {
     QuantizationConfig& result_;
 };
 
-QuantizationConfig::QuantizationConfig(std::string_view config_json, const std::optional<std::string>& hf_quant_json) {
-    const json config = parse_json_object(config_json, "config.json");
-    const JsonFields top(config, "config.json");
+QuantizationConfig::QuantizationConfig(std::string_view config_json, const std::optional<std::string>& hf_quant_json,
+                                       const std::string& directory) {
+    const std::string config_name = directory + kConfigName;
+    const std::string hf_quant_name = directory + kHfQuantName;
+    const json config = parse_json_object(config_json, config_name);
+    const JsonFields top(config, config_name);
     auto declared = top.object("quantization_config");
     if (!declared) {
         if (const auto text = top.object("text_config")) declared = text->object("quantization_config");
@@ -233,7 +237,7 @@ QuantizationConfig::QuantizationConfig(std::string_view config_json, const std::
     if (declared) {
         method = declared->string("quant_method").value_or("");
         if (method == "modelopt") {
-            parser.modelopt(*declared, declared->source());
+            parser.modelopt(*declared, kConfigName);
         } else if (method == "compressed-tensors") {
             parser.compressed_tensors(*declared);
         } else if (method == "fp8") {
@@ -246,11 +250,11 @@ QuantizationConfig::QuantizationConfig(std::string_view config_json, const std::
     if (hf_quant_json) {
         if (declared && method != "modelopt") {
             fail(ErrorCode::invalid_file,
-                 "{} is ModelOpt's, but {} is '{}'; expected modelopt, or one of the two files", kHfQuantName,
+                 "{} is ModelOpt's, but {} is '{}'; expected modelopt, or one of the two files", hf_quant_name,
                  declared->where("quant_method"), method);
         }
-        const json document = parse_json_object(*hf_quant_json, kHfQuantName);
-        const JsonFields file(document, kHfQuantName);
+        const json document = parse_json_object(*hf_quant_json, hf_quant_name);
+        const JsonFields file(document, hf_quant_name);
         const auto quantization = file.object("quantization");
         if (!quantization) file.refuse("quantization", "an object");
         const std::string first = declared ? declared->string("quant_algo").value_or("") : "";
@@ -263,9 +267,8 @@ QuantizationConfig::QuantizationConfig(std::string_view config_json, const std::
         QuantizationParser(from_file).modelopt(*quantization, kHfQuantName);
         if (declared && kv_cache_algo_ != from_file.kv_cache_algo_) {
             from_file.notices_.push_back(
-                fmt::format("{} and config.json disagree about the cache ('{}' and '{}'): the "
-                            "first is followed",
-                            kHfQuantName, from_file.kv_cache_algo_, kv_cache_algo_));
+                fmt::format("{} and {} disagree about the cache ('{}' and '{}'): the first is followed", hf_quant_name,
+                            config_name, from_file.kv_cache_algo_, kv_cache_algo_));
         }
         *this = std::move(from_file);
     }
@@ -294,7 +297,8 @@ QuantDeclaration QuantizationConfig::declared(const std::vector<std::string>& na
 
 QuantizationConfig read_quantization_config(const std::string& directory) {
     constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
-    return QuantizationConfig(read_config_json(directory), read_text_file(directory + "/" + kHfQuantName, kMaxBytes));
+    return QuantizationConfig(read_config_json(directory), read_text_file(directory + "/" + kHfQuantName, kMaxBytes),
+                              directory + "/");
 }
 
 }  // namespace colugo

@@ -33,9 +33,10 @@ class QuantizationConfig {
  public:
     // config_json: the text of config.json. hf_quant_json: of hf_quant_config.json, which wins where both are there;
     // they have to agree on the algorithm. Throws invalid_file or unsupported: a method, algorithm, group or block size
-    // this program does not read is named with what it accepts.
+    // this program does not read is named with what it accepts. directory: what the files' names are told with.
     QuantizationConfig() = default;
-    QuantizationConfig(std::string_view config_json, const std::optional<std::string>& hf_quant_json);
+    QuantizationConfig(std::string_view config_json, const std::optional<std::string>& hf_quant_json,
+                       const std::string& directory = "");
 
     // True when neither file declares a quantization.
     bool empty() const { return source_.empty(); }

@@ -82,6 +82,8 @@ GenerationConfig parse_generation_config(const std::string& text, const std::str
     if (config.top_p == 0.0) fields.refuse("top_p", "a number above 0, up to 1");
     config.min_p = fields.number("min_p", 0.0, 1.0);
     config.repetition_penalty = fields.number("repetition_penalty", 1e-3, 1e3);
+    config.presence_penalty = fields.number("presence_penalty", -1e3, 1e3);
+    config.frequency_penalty = fields.number("frequency_penalty", -1e3, 1e3);
     return config;
 }
 

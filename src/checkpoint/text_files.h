@@ -16,7 +16,7 @@ struct GenerationConfig {
     std::optional<int64_t> top_k;       // from 0; 0 means no limit
     std::optional<double> top_p;        // (0, 1]
     std::optional<double> min_p;        // [0, 1]
-    std::optional<double> repetition_penalty;
+    std::optional<double> repetition_penalty, presence_penalty, frequency_penalty;
 };
 
 struct TokenizerConfig {

@@ -55,6 +55,7 @@ class WeightPlan {
                                                : planner.plan(needed.module, needed.n, needed.k));
         }
         for (const NeededVector& needed : list_.vectors) vectors_.push_back(find_vector(needed));
+        refuse_lone_cache_scale();
         settle_leftovers();
         fill_report(files, quantization);
     }
@@ -162,6 +163,18 @@ class WeightPlan {
             check_shape(tensor, needed.shape);
         }
         return tensor;
+    }
+
+    // The list has a layer's two side by side.
+    void refuse_lone_cache_scale() const {
+        for (size_t i = 1; i < vectors_.size(); ++i) {
+            const auto is_scale = [this](size_t at) { return list_.vectors[at].kind == VectorKind::cache_scale; };
+            if (!is_scale(i - 1) || !is_scale(i) || bool(vectors_[i - 1]) == bool(vectors_[i])) continue;
+            const size_t there = vectors_[i] ? i : i - 1;
+            const size_t missing = vectors_[i] ? i - 1 : i;
+            fail(ErrorCode::invalid_file, "tensor {} is missing: {} is there and scales the other half of the cache",
+                 tensors_.file_name(list_.vectors[missing].tensor), vectors_[there].record->name);
+        }
     }
 
     // Every tensor left is named as ignored, or refused where leaving it out would change what a module computes.

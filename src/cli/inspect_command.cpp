@@ -66,7 +66,7 @@ Inspection inspect(const LaunchOptions& options) {
     const QuantizationConfig quantization = read_quantization_config(options.model);
     found.report = plan_weights(files, found.config, quantization,
                                 {.compute = options.compute, .with_mtp = options.with_mtp, .progress = {}});
-    found.kv_type = choose_kv_type(options, found.report.kv_cache_algo, found.notices);
+    found.kv_type = choose_kv_type(options, found.report.kv_cache_algo);
     ThreadPool threads(1);
     CpuBackend backend(kernels::kernel_table(kernels::select_tier()), threads, options.compute);
     found.plan = plan_memory(found.config, found.report, found.kv_type, options, backend);
@@ -189,7 +189,7 @@ std::string notices_text(const Inspection& found) {
 class InspectCommand {
  public:
     explicit InspectCommand(CLI::App& app) : flags_(app) {
-        app.add_option("model", model_, "The checkpoint's folder");
+        app.add_option("-m,--model,model", model_, "The checkpoint's folder");
         flags_.add_parallel(app);
         app.add_flag("--json", json_, "Print one JSON object");
     }

@@ -12,13 +12,16 @@ namespace colugo {
 
 static_assert(std::endian::native == std::endian::little, "the file holds the machine's own floats");
 
-LogitsFile::LogitsFile(std::string path)
-    : path_(std::move(path)), temporary_path_(fmt::format("{}.{}.tmp", path_, getpid())) {
+LogitsFile::LogitsFile(std::string path) : path_(std::move(path)) {
+    namespace fs = std::filesystem;
     std::error_code error;
-    const auto type = std::filesystem::status(path_, error).type();
-    if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::regular) {
+    const auto type = fs::status(path_, error).type();
+    if (type != fs::file_type::not_found && type != fs::file_type::regular) {
         fail(ErrorCode::invalid_argument, "cannot write logits to {}: it is not a regular file", path_);
     }
+    // A link stays one: what it leads to is replaced.
+    if (const fs::path target = fs::canonical(path_, error); !error) path_ = target.string();
+    temporary_path_ = (fs::path(path_).parent_path() / fmt::format(".colugo-logits-{}.tmp", getpid())).string();
     file_ = std::fopen(temporary_path_.c_str(), "wb");
     if (file_ == nullptr) fail_errno("write", path_);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iostream>
 #include <new>
 #include <string_view>
 
@@ -37,7 +38,7 @@ std::vector<std::string> arguments(int argc, char** argv) {
 }
 
 int report(int exit_code, std::string_view sentence) {
-    write_note(fmt::format("colugo: {}\n", sentence));
+    write_note(fmt::format("colugo: {}\n", on_one_line(sentence)));
     return exit_code;
 }
 
@@ -65,7 +66,10 @@ int run(int argc, char** argv) {
                 return kInterrupted;
         }
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+        if (error.get_exit_code() == 0) {  // --help, --version
+            app.exit(error);
+            return std::cout.flush() ? 0 : kFailed;
+        }
         return report(kUsage, fmt::format("{} (colugo --help shows what is accepted)", error.what()));
     } catch (const Interrupted&) {
         return kInterrupted;
@@ -73,6 +77,8 @@ int run(int argc, char** argv) {
         return report(kFailed, error.what());
     } catch (const std::bad_alloc&) {
         return report(kFailed, "there is not enough memory");
+    } catch (const std::exception& error) {
+        return report(kFailed, fmt::format("this should not have happened: {}", error.what()));
     }
     return kFailed;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint_files.h"
+#include "checkpoint/json_reader.h"
 
 namespace colugo {
 
@@ -14,21 +15,24 @@ constexpr uint64_t kMaxMessagesBytes = uint64_t{256} << 20;
 ChatInput read_messages_file(const std::string& path) {
     const auto text = read_text_file(path, kMaxMessagesBytes);
     if (!text) fail(ErrorCode::not_found, "there is no messages file {}", path);
-    nlohmann::ordered_json document;
-    try {
-        document = nlohmann::ordered_json::parse(*text);
-    } catch (const nlohmann::json::exception& error) {
-        fail(ErrorCode::invalid_file, "{} is not JSON: {}", path, error.what());
-    }
+    return parse_conversation(*text, path);
+}
+
+ChatInput parse_conversation(const std::string& text, const std::string& source) {
+    nlohmann::ordered_json document = parse_ordered_json(text, source);
     const auto refuse = [&](const std::string& expected) {
-        fail(ErrorCode::invalid_file, "{} is no conversation: expected {}", path, expected);
+        fail(ErrorCode::invalid_file, "{} is no conversation: expected {}", source, expected);
     };
     if (!document.is_object()) refuse("an object with \"messages\"");
     ChatInput input;
     for (auto& [key, value] : document.items()) {
         if (key == "messages") {
             if (!value.is_array() || value.empty()) refuse("\"messages\" to be a list of at least one message");
-            input.messages = prepare_messages(std::move(value));
+            try {
+                input.messages = prepare_messages(std::move(value));
+            } catch (const Error& error) {
+                fail(ErrorCode::invalid_file, "{}: {}", source, error.what());
+            }
         } else if (key == "tools") {
             if (!value.is_null() && !value.is_array()) refuse("\"tools\" to be a list");
             if (!value.empty()) input.tools = std::move(value);

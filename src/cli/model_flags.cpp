@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "cli/whole_number.h"
 
 namespace colugo {
 
@@ -30,7 +31,7 @@ void require_checkpoint_folder(const std::string& path) {
 
 ModelFlags::ModelFlags(CLI::App& app) {
     app.add_option("-c,--ctx-size", ctx_size_, "Longest context in tokens (0: the model's own, or what fits in memory)")
-        ->check(CLI::Range(int64_t{0}, kMostContext))
+        ->check(whole_number(0, kMostContext))
         ->capture_default_str();
     app.add_option("--compute", compute_, "What is stored between operations: bf16, or f32 (exact, slower)")
         ->check(CLI::IsMember({"bf16", "f32"}))
@@ -42,19 +43,19 @@ ModelFlags::ModelFlags(CLI::App& app) {
 
 void ModelFlags::add_threads(CLI::App& app) {
     app.add_option("-t,--threads", threads_, "Threads (0: as many as there are processors)")
-        ->check(CLI::Range(0, kMostThreads))
+        ->check(whole_number(0, kMostThreads))
         ->capture_default_str();
 }
 
 void ModelFlags::add_parallel(CLI::App& app) {
     app.add_option("--parallel", parallel_, "Sequences at a time, each with its own context (also -np)")
-        ->check(CLI::Range(1, kMostParallel))
+        ->check(whole_number(1, kMostParallel))
         ->capture_default_str();
 }
 
 void ModelFlags::add_ubatch_size(CLI::App& app) {
     app.add_option("--ubatch-size", ubatch_size_, "Prompt tokens of one pass (also -ub)")
-        ->check(CLI::Range(1, kMostRows))
+        ->check(whole_number(1, kMostRows))
         ->capture_default_str();
 }
 

@@ -1,6 +1,7 @@
 // colugo run: a prompt to text.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "cli/run_figures.h"
 #include "cli/run_prompt.h"
 #include "cli/text_output.h"
+#include "cli/whole_number.h"
 #include "engine/generation.h"
 #include "engine/model_text.h"
 #include "text/detokenizer.h"
@@ -21,8 +23,27 @@ namespace colugo {
 namespace {
 
 void print_notices(const std::vector<std::string>& notices) {
-    for (const std::string& notice : notices) write_note(fmt::format("colugo: note: {}\n", notice));
+    for (const std::string& notice : notices) write_note(fmt::format("colugo: note: {}\n", on_one_line(notice)));
 }
+
+// -1: none.
+std::optional<uint64_t> parse_seed(const std::string& text) {
+    if (text == "-1") return std::nullopt;
+    uint64_t seed = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (error != std::errc() || stop != text.data() + text.size()) {
+        throw CLI::ValidationError("--seed", text + " is not a whole number from 0 to 2^64 - 1, or -1");
+    }
+    return seed;
+}
+
+// What is known to be asked before any weight is read.
+struct Job {
+    std::vector<int32_t> prompt;
+    std::vector<int32_t> stop_ids;
+    GenerationRequest request;  // borrows both
+    TokenMask tokens{0, false};
+};
 
 class RunCommand {
  public:
@@ -31,11 +52,11 @@ class RunCommand {
 
  private:
     void add_sampling(CLI::App& app);
-    SamplingParams sampling(const ModelText& text) const;
+    SamplingParams sampling(const ModelText& text, int64_t vocab_size) const;
+    void prepare(Job& job, const ModelText& text, const ModelConfig& config) const;
     Outcome print_prompt(const ModelText& text) const;
     std::unique_ptr<LoadedModel> load(double& seconds) const;
-    GenerationResult generate(LoadedModel& model, const ModelText& text, const std::vector<int32_t>& prompt,
-                              const SamplingParams& params) const;
+    GenerationResult generate(LoadedModel& model, const ModelText& text, const Job& job, LogitsFile* logits) const;
 
     std::string model_;
     PromptFlags prompt_;
@@ -43,7 +64,7 @@ class RunCommand {
     std::optional<int64_t> max_tokens_;
     std::optional<double> temperature_, top_p_, min_p_;
     std::optional<int32_t> top_k_;
-    int64_t seed_ = -1;
+    std::optional<uint64_t> seed_;
     bool print_ids_ = false;
     bool print_prompt_ = false;
     std::string logits_;
@@ -54,7 +75,7 @@ RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     app.add_option("-m,--model", model_, "The checkpoint's folder");
     app.add_option("-n,--predict,--n-predict", max_tokens_,
                    "New tokens at most (-1: to the end of the context; default -1, with --logits 0)")
-        ->check(CLI::Range(int64_t{-1}, int64_t{1} << 31));
+        ->check(whole_number(-1, int64_t{1} << 31));
     add_sampling(app);
     app.add_flag("--print-ids", print_ids_, "Print the new tokens' ids instead of their text");
     app.add_flag("--print-prompt", print_prompt_, "Print the prompt as the model reads it, and load no weights");
@@ -67,23 +88,44 @@ RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
 
 void RunCommand::add_sampling(CLI::App& app) {
     app.add_option("--temp,--temperature", temperature_, "Temperature; 0 is greedy (default: the checkpoint's)");
-    app.add_option("--top-k", top_k_, "Keep the k most likely tokens; 0 keeps all (default: the checkpoint's)");
+    app.add_option("--top-k", top_k_, "Keep the k most likely tokens; 0 keeps all (default: the checkpoint's)")
+        ->check(whole_number(0, std::numeric_limits<int32_t>::max()));
     app.add_option("--top-p", top_p_, "Keep the most likely tokens up to this probability (default: the checkpoint's)");
     app.add_option("--min-p", min_p_,
                    "Drop tokens below this share of the most likely one (default: the checkpoint's)");
-    app.add_option("-s,--seed", seed_, "Seed of the draws; -1 makes one and tells it")
-        ->check(CLI::Range(int64_t{-1}, std::numeric_limits<int64_t>::max()))
-        ->capture_default_str();
+    app.add_option_function<std::string>(
+        "-s,--seed", [this](const std::string& text) { seed_ = parse_seed(text); },
+        "Seed of the draws, below 2^64 (default -1: makes one and tells it)");
 }
 
-SamplingParams RunCommand::sampling(const ModelText& text) const {
+SamplingParams RunCommand::sampling(const ModelText& text, int64_t vocab_size) const {
     SamplingParams params = text.default_sampling();
     if (temperature_) params.temperature = *temperature_;
     if (top_k_) params.top_k = *top_k_;
     if (top_p_) params.top_p = *top_p_;
     if (min_p_) params.min_p = *min_p_;
-    params.seed = seed_ < 0 ? make_seed() : static_cast<uint64_t>(seed_);
+    params.seed = seed_ ? *seed_ : make_seed();
+    try {
+        check_sampling_params(params, vocab_size);
+    } catch (const Error& error) {
+        throw CLI::ValidationError("run", error.what());  // the checkpoint's own are checked where they are read
+    }
     return params;
+}
+
+void RunCommand::prepare(Job& job, const ModelText& text, const ModelConfig& config) const {
+    job.request.sampling = sampling(text, config.vocab_size);
+    job.prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
+    const bool needs_tokenizer = !prompt_.is_ids() || (!print_ids_ && logits_.empty());
+    if (needs_tokenizer) static_cast<void>(text.tokenizer());  // its absence shows
+    print_notices(text.notices(config));
+    job.stop_ids = text.stop_ids(config);
+    job.tokens = text.token_mask(config);
+    job.request.prompt = job.prompt;
+    job.request.stop_ids = job.stop_ids;
+    job.request.max_tokens = max_tokens_.value_or(logits_.empty() ? -1 : 0);
+    const int64_t ctx_size = model_flags_.launch_options(model_).ctx_size;
+    check_request(job.request, config.vocab_size, ctx_size > 0 ? ctx_size : config.max_position_embeddings);
 }
 
 Outcome RunCommand::print_prompt(const ModelText& text) const {
@@ -109,19 +151,14 @@ std::unique_ptr<LoadedModel> RunCommand::load(double& seconds) const {
     return model;
 }
 
-GenerationResult RunCommand::generate(LoadedModel& model, const ModelText& text, const std::vector<int32_t>& prompt,
-                                      const SamplingParams& params) const {
-    std::optional<LogitsFile> logits;
-    if (!logits_.empty()) logits.emplace(logits_);
+GenerationResult RunCommand::generate(LoadedModel& model, const ModelText& text, const Job& job,
+                                      LogitsFile* logits) const {
     std::optional<Detokenizer> detokenizer;
     if (!print_ids_ && text.has_tokenizer()) detokenizer.emplace(text.tokenizer());
     ProgressBar bar("reading the prompt");
     std::string pending;
     bool printed = false;
 
-    const std::vector<int32_t> stop_ids = text.stop_ids(model.config());
-    GenerationRequest request{.prompt = prompt, .sampling = params, .stop_ids = stop_ids};
-    request.max_tokens = max_tokens_.value_or(logits ? 0 : -1);
     GenerationCallbacks callbacks;
     callbacks.prefilled = [&](int64_t done, int64_t total) {
         bar.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
@@ -138,18 +175,18 @@ GenerationResult RunCommand::generate(LoadedModel& model, const ModelText& text,
         printed = true;
         return write_output(pending) && !interrupted();
     };
-    if (logits) callbacks.logits = [&](int64_t, TensorView rows) { logits->append(rows); };
+    if (logits != nullptr) callbacks.logits = [&](int64_t, TensorView rows) { logits->append(rows); };
 
-    Generator generator(model, text.token_mask(model.config()));
-    GenerationResult result = generator.run(request, callbacks);
+    Generator generator(model, job.tokens);
+    GenerationResult result = generator.run(job.request, callbacks);
     pending.clear();
     if (detokenizer) detokenizer->flush(pending);
     if (printed && (print_ids_ || detokenizer)) write_output(pending + "\n");
     const bool cancelled = result.finish == FinishReason::cancelled;
-    if (logits && cancelled && !interrupted()) {
+    if (logits != nullptr && cancelled && !interrupted()) {
         fail(ErrorCode::io, "{} is not written: standard output was closed before the run was complete", logits_);
     }
-    if (logits && !cancelled) logits->publish();
+    if (logits != nullptr && !cancelled) logits->publish();
     return result;
 }
 
@@ -160,18 +197,19 @@ Outcome RunCommand::execute() {
         throw CLI::ValidationError("--print-prompt", "goes with a prompt of text");
     }
     require_checkpoint_folder(model_);
-    if (!print_prompt_) static_cast<void>(read_config_json(model_));  // what is no checkpoint shows at once
-    const ModelText text(model_, prompt_.chat_template_path());
-    if (print_prompt_) return print_prompt(text);
+    if (print_prompt_) return print_prompt(ModelText(model_, prompt_.chat_template_path()));
 
-    const std::vector<int32_t> prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
-    const bool needs_tokenizer = !prompt_.is_ids() || (!print_ids_ && logits_.empty());
-    if (needs_tokenizer) print_notices(text.tokenizer().notices());  // its absence shows before the weights load
-    const SamplingParams params = sampling(text);
+    const ModelConfig config = read_model_config(model_);  // what is no checkpoint shows at once
+    const ModelText text(model_, prompt_.chat_template_path());
+    Job job;
+    prepare(job, text, config);
+    std::optional<LogitsFile> logits;
+    if (!logits_.empty()) logits.emplace(logits_);
 
     RunFigures figures;
     const std::unique_ptr<LoadedModel> model = load(figures.load_seconds);
-    figures.result = generate(*model, text, prompt, params);
+    figures.result = generate(*model, text, job, logits ? &*logits : nullptr);
+    const SamplingParams& params = job.request.sampling;
     if (params.temperature > 0.0 && figures.result.generated_tokens > 0) figures.seed = params.seed;
     write_note((json_ ? figures.json(*model) : figures.line()) + "\n");
     return interrupted() ? Outcome::interrupted : Outcome::success;

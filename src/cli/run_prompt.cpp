@@ -11,21 +11,28 @@ namespace colugo {
 
 namespace {
 
-// The argument itself, or what standard input holds where it is "-".
-std::string argument_or_input(const std::string& argument) {
-    if (argument != "-") return argument;
+std::string read_standard_input() {
     std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
     if (std::cin.bad()) fail(ErrorCode::io, "cannot read standard input");
     return text;
 }
 
+// The argument itself, or what standard input holds where it is "-".
+std::string argument_or_input(const std::string& argument) {
+    return argument == "-" ? read_standard_input() : argument;
+}
+
 }  // namespace
 
 PromptFlags::PromptFlags(CLI::App& app) {
-    app.add_option("prompt", prompt_, "The user's message (- reads standard input)");
-    app.add_option("--messages", messages_,
-                   "A conversation instead: a JSON file with messages, tools, chat_template_kwargs");
-    app.add_option("--prompt-ids", prompt_ids_, "Token ids instead, separated by commas (- reads standard input)");
+    prompt_option_ = app.add_option("prompt", prompt_, "The user's message (- reads standard input)");
+    messages_option_ = app.add_option("--messages", messages_,
+                                      "A conversation instead: a JSON file (- reads standard input) with messages, "
+                                      "tools, chat_template_kwargs")
+                           ->configurable(false);
+    ids_option_ =
+        app.add_option("--prompt-ids", prompt_ids_, "Token ids instead, separated by commas (- reads standard input)")
+            ->configurable(false);
     app.add_flag("--raw", raw_, "Feed the prompt as it is, without the chat template");
     app.add_option("--system", system_, "A system message before the prompt");
     app.add_option("--chat-template", chat_template_, "A Jinja file instead of the checkpoint's chat template");
@@ -36,16 +43,17 @@ PromptFlags::PromptFlags(CLI::App& app) {
 }
 
 void PromptFlags::check() const {
-    const int sources = static_cast<int>(!prompt_.empty()) + static_cast<int>(!messages_.empty()) +
-                        static_cast<int>(!prompt_ids_.empty());
+    const bool has_prompt = prompt_option_->count() > 0;
+    const int sources =
+        static_cast<int>(has_prompt) + static_cast<int>(messages_option_->count() > 0) + static_cast<int>(is_ids());
     if (sources != 1) {
         throw CLI::ValidationError(
             "run", "needs one of a prompt, --messages or --prompt-ids, and has " + std::to_string(sources));
     }
-    if (!system_.empty() && (prompt_.empty() || raw_)) {
+    if (!system_.empty() && (!has_prompt || raw_)) {
         throw CLI::ValidationError("--system", "goes with a prompt that the chat template wraps");
     }
-    if (raw_ && prompt_.empty()) throw CLI::ValidationError("--raw", "goes with a prompt");
+    if (raw_ && !has_prompt) throw CLI::ValidationError("--raw", "goes with a prompt");
 }
 
 std::vector<int32_t> PromptFlags::ids() const {
@@ -75,8 +83,9 @@ std::vector<int32_t> PromptFlags::ids() const {
 RenderedPrompt PromptFlags::render(const ModelText& text) const {
     if (raw_) return {argument_or_input(prompt_), {}};
     ChatInput input;
-    if (!messages_.empty()) {
-        input = read_messages_file(messages_);
+    if (messages_option_->count() > 0) {
+        input = messages_ == "-" ? parse_conversation(read_standard_input(), "standard input")
+                                 : read_messages_file(messages_);
     } else {
         if (!system_.empty()) input.messages.push_back({{"role", "system"}, {"content", system_}});
         input.messages.push_back({{"role", "user"}, {"content", argument_or_input(prompt_)}});

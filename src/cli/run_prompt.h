@@ -17,7 +17,7 @@ class PromptFlags {
 
     // Throws CLI::ValidationError unless there is exactly one source.
     void check() const;
-    bool is_ids() const { return !prompt_ids_.empty(); }
+    bool is_ids() const { return ids_option_->count() > 0; }
     const std::string& chat_template_path() const { return chat_template_; }
 
     // The ids of --prompt-ids. Throws invalid_argument for what is no list of ids.
@@ -26,6 +26,11 @@ class PromptFlags {
     RenderedPrompt render(const ModelText& text) const;
 
  private:
+    // Given or not: a prompt may be empty. Not taken from the environment or a file, where it would get in the way of
+    // one on the command line.
+    const CLI::Option* prompt_option_;
+    const CLI::Option* messages_option_;
+    const CLI::Option* ids_option_;
     std::string prompt_;
     std::string prompt_ids_;
     std::string messages_;

@@ -1,5 +1,8 @@
 #include "cli/settings.h"
 
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -14,26 +17,57 @@ bool set_in_environment(const CLI::Option& option) {
     return value != nullptr && *value != '\0';
 }
 
-// CLI11 reads the file before the environment and keeps what comes first, so an option that the environment sets is
-// taken out of the file.
+// The value as it would stand on the command line.
+std::string setting_text(const toml::node& value, const std::string& name) {
+    if (const auto* text = value.as_string()) return text->get();
+    if (const auto* number = value.as_integer()) return fmt::format("{}", number->get());
+    if (const auto* number = value.as_floating_point()) return fmt::format("{}", number->get());
+    if (const auto* flag = value.as_boolean()) return flag->get() ? "true" : "false";
+    throw CLI::ValidationError("--config", "the value of " + name + " is no text, number, true or false");
+}
+
+// The file is read by toml++: CLI11's own reader cuts values at '#' and keeps escapes as they are. CLI11 asks for the
+// file before it looks at the environment and keeps what comes first, so an option that the environment sets is left
+// out.
 class FileBelowEnvironment : public CLI::ConfigTOML {
  public:
     explicit FileBelowEnvironment(const CLI::App& root) : root_(root) {}
 
     std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-        std::vector<CLI::ConfigItem> settings = CLI::ConfigTOML::from_config(input);
-        std::erase_if(settings, [this](const CLI::ConfigItem& item) {
-            if (item.name == "++" || item.name == "--") return false;  // a table begins or ends
-            const CLI::Option* option = find(item);
-            if (option == nullptr) {
-                throw CLI::ValidationError("--config", "the file sets " + item.fullname() + ", which is no option");
-            }
-            return set_in_environment(*option);
-        });
+        std::vector<CLI::ConfigItem> settings;
+        try {
+            add_table(settings, toml::parse(input), {});
+        } catch (const toml::parse_error& error) {
+            const toml::source_position at = error.source().begin;
+            throw CLI::ValidationError(
+                "--config", fmt::format("line {}, column {} of the file: {}", at.line, at.column, error.description()));
+        }
         return settings;
     }
 
  private:
+    void add_table(std::vector<CLI::ConfigItem>& settings, const toml::table& table,
+                   const std::vector<std::string>& parents) const {
+        for (const auto& [key, value] : table) {
+            CLI::ConfigItem item;
+            item.parents = parents;
+            item.name = std::string(key.str());
+            if (const toml::table* inner = value.as_table()) {
+                std::vector<std::string> path = parents;
+                path.push_back(item.name);
+                add_table(settings, *inner, path);
+                continue;
+            }
+            const CLI::Option* option = find(item);
+            if (option == nullptr || !option->get_configurable()) {
+                throw CLI::ValidationError("--config",
+                                           "the file sets " + item.fullname() + ", which is no option of a file");
+            }
+            item.inputs = {setting_text(value, item.fullname())};
+            if (!set_in_environment(*option)) settings.push_back(std::move(item));
+        }
+    }
+
     const CLI::Option* find(const CLI::ConfigItem& item) const {
         const CLI::App* app = &root_;
         for (const std::string& parent : item.parents) {
@@ -52,7 +86,7 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
 void add_settings_sources(CLI::App& root) {
     for (CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
         for (CLI::Option* option : command->get_options()) {
-            if (option->get_lnames().empty() || option == command->get_help_ptr()) continue;
+            if (option->get_lnames().empty() || !option->get_configurable()) continue;
             std::string name = "COLUGO_" + option->get_lnames().front();
             std::transform(name.begin(), name.end(), name.begin(),
                            [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });

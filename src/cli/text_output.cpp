@@ -1,6 +1,7 @@
 #include "cli/text_output.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,19 @@ void write_note(std::string_view text) {
         if (written < 0 && errno != EINTR) return;
         if (written > 0) text.remove_prefix(static_cast<size_t>(written));
     }
+}
+
+std::string on_one_line(std::string_view sentence) {
+    std::string out;
+    for (const char c : sentence) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f) {
+            out += fmt::format("\\x{:02x}", byte);
+        } else {
+            out += c;
+        }
+    }
+    return out;
 }
 
 bool write_output(std::string_view text) {

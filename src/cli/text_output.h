@@ -1,6 +1,7 @@
 // Standard output, where a command's result goes as soon as it is there.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace colugo {
@@ -14,5 +15,8 @@ bool write_output(std::string_view text);
 
 // Writes to standard error. A diagnostic nobody can read changes nothing about the outcome.
 void write_note(std::string_view text);
+
+// A sentence that quotes a file or an argument, safe to show: line breaks and control characters become \xNN.
+std::string on_one_line(std::string_view sentence);
 
 }  // namespace colugo

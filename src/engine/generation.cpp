@@ -29,6 +29,27 @@ const char* finish_reason_name(FinishReason reason) {
     return "unknown";
 }
 
+void check_request(const GenerationRequest& request, int64_t vocab_size, int64_t ctx_size) {
+    const auto prompt_len = static_cast<int64_t>(request.prompt.size());
+    check_sampling_params(request.sampling, vocab_size);
+    if (prompt_len == 0) fail(ErrorCode::invalid_argument, "the prompt is empty; expected at least one token");
+    for (const int32_t token : request.prompt) {
+        if (token < 0 || token >= vocab_size) {
+            fail(ErrorCode::invalid_argument, "the prompt has the token {}; the model's vocabulary has ids 0 to {}",
+                 token, vocab_size - 1);
+        }
+    }
+    if (request.max_tokens < -1) {
+        fail(ErrorCode::invalid_argument, "the number of new tokens is {}; expected 0 or more, or -1 for no limit",
+             request.max_tokens);
+    }
+    const int64_t room = ctx_size - prompt_len;
+    if (room < 0 || (room == 0 && request.max_tokens != 0)) {
+        fail(ErrorCode::resource_exhausted, "the prompt has {} tokens, which leaves no room in a context of {}",
+             prompt_len, ctx_size);
+    }
+}
+
 // A sequence's state and the pages it was granted.
 class Generator::Sequence {
  public:
@@ -55,29 +76,6 @@ Generator::Generator(LoadedModel& model, TokenMask tokens)
       sampler_(std::move(tokens)),
       logits_(static_cast<size_t>(kLogitRows * model.config().vocab_size) * sizeof(float)) {
     COLUGO_CHECK(sampler_.tokens().size() == model.config().vocab_size);
-}
-
-void Generator::check(const GenerationRequest& request) const {
-    const int64_t vocab_size = model_.config().vocab_size;
-    const int64_t ctx_size = model_.plan().ctx_size;
-    const auto prompt_len = static_cast<int64_t>(request.prompt.size());
-    check_sampling_params(request.sampling, vocab_size);
-    if (prompt_len == 0) fail(ErrorCode::invalid_argument, "the prompt is empty; expected at least one token");
-    for (const int32_t token : request.prompt) {
-        if (token < 0 || token >= vocab_size) {
-            fail(ErrorCode::invalid_argument, "the prompt has the token {}; the model's vocabulary has ids 0 to {}",
-                 token, vocab_size - 1);
-        }
-    }
-    if (request.max_tokens < -1) {
-        fail(ErrorCode::invalid_argument, "the number of new tokens is {}; expected 0 or more, or -1 for no limit",
-             request.max_tokens);
-    }
-    const int64_t room = ctx_size - prompt_len;
-    if (room < 0 || (room == 0 && request.max_tokens != 0)) {
-        fail(ErrorCode::resource_exhausted, "the prompt has {} tokens, which leaves no room in a context of {}",
-             prompt_len, ctx_size);
-    }
 }
 
 std::span<const float> Generator::feed(Sequence& sequence, std::span<const int32_t> tokens, bool want_logits,
@@ -130,7 +128,7 @@ FinishReason Generator::decode(Sequence& sequence, const GenerationRequest& requ
 }
 
 GenerationResult Generator::run(const GenerationRequest& request, const GenerationCallbacks& callbacks) {
-    check(request);
+    check_request(request, model_.config().vocab_size, model_.plan().ctx_size);
     const auto start = std::chrono::steady_clock::now();
     GenerationResult result;
     result.weight_bytes_per_pass = model_.weight_bytes_per_pass();

@@ -53,19 +53,21 @@ struct GenerationResult {
     static double rate(double amount, double seconds) { return seconds > 0.0 ? amount / seconds : 0.0; }
 };
 
+// Throws invalid_argument for a prompt or parameters that cannot be accepted, resource_exhausted when the prompt does
+// not fit in a context of ctx_size.
+void check_request(const GenerationRequest& request, int64_t vocab_size, int64_t ctx_size);
+
 class Generator {
  public:
     // tokens: the ids that may be drawn.
     Generator(LoadedModel& model, TokenMask tokens);
 
-    // Throws invalid_argument for a prompt or parameters that cannot be accepted, resource_exhausted when the prompt
-    // does not fit in the context, invalid_file when a logit is not finite.
+    // Throws what check_request throws, and invalid_file when a logit is not finite.
     GenerationResult run(const GenerationRequest& request, const GenerationCallbacks& callbacks);
 
  private:
     class Sequence;
 
-    void check(const GenerationRequest& request) const;
     // Feeds tokens and returns the last one's logits.
     std::span<const float> feed(Sequence& sequence, std::span<const int32_t> tokens, bool want_logits,
                                 const GenerationCallbacks& callbacks);

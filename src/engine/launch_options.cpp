@@ -1,7 +1,5 @@
 #include "engine/launch_options.h"
 
-#include <fmt/format.h>
-
 namespace colugo {
 
 std::string_view compute_mode_name(ComputeMode mode) {
@@ -20,16 +18,10 @@ std::string_view kv_type_name(kernels::KvType type) {
     return "unknown";
 }
 
-kernels::KvType choose_kv_type(const LaunchOptions& options, const std::string& declared,
-                               std::vector<std::string>& notices) {
+kernels::KvType choose_kv_type(const LaunchOptions& options, std::string_view declared) {
     if (options.kv_type) return *options.kv_type;
     if (options.compute == ComputeMode::f32) return kernels::KvType::f32;
-    if (declared == "FP8") return kernels::KvType::fp8;
-    if (!declared.empty()) {
-        notices.push_back(fmt::format(
-            "the checkpoint declares a key/value cache of type {}, which is not known; bf16 is used", declared));
-    }
-    return kernels::KvType::bf16;
+    return declared == "FP8" ? kernels::KvType::fp8 : kernels::KvType::bf16;
 }
 
 }  // namespace colugo

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "backend/compute_mode.h"
 #include "kernels/kernel_table.h"
@@ -26,9 +25,7 @@ struct LaunchOptions {
 std::string_view compute_mode_name(ComputeMode mode);
 std::string_view kv_type_name(kernels::KvType type);
 
-// f32 under compute f32, else what the checkpoint declares, else bf16. A declaration that is not known adds a sentence
-// to `notices`.
-kernels::KvType choose_kv_type(const LaunchOptions& options, const std::string& declared,
-                               std::vector<std::string>& notices);
+// The one asked for, else f32 under compute f32, else what the checkpoint declares where it is known, else bf16.
+kernels::KvType choose_kv_type(const LaunchOptions& options, std::string_view declared);
 
 }  // namespace colugo

@@ -61,7 +61,7 @@ void LoadedModel::load(const CheckpointFiles& files, const LaunchOptions& option
     const QuantizationConfig quantization = read_quantization_config(options.model);
     const LoadOptions load_options{.compute = options.compute, .with_mtp = options.with_mtp, .progress = progress};
     const LoadReport expected = plan_weights(files, config_, quantization, load_options);
-    kv_type_ = choose_kv_type(options, expected.kv_cache_algo, notices_);
+    kv_type_ = choose_kv_type(options, expected.kv_cache_algo);
     plan_ = plan_memory(config_, expected, kv_type_, options, backend_);
     // What the plan leaves out is small beside it: the backend's scratch memory, the tokenizer, stacks.
     fit_memory(plan_, options, available_memory() / 32 * 31, notices_);

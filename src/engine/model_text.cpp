@@ -105,6 +105,26 @@ std::vector<int32_t> ModelText::stop_ids(const ModelConfig& config) const {
     return {ids.begin(), ids.end()};
 }
 
+std::vector<std::string> ModelText::notices(const ModelConfig& config) const {
+    std::vector<std::string> notices;
+    for (const auto* list : {&files_.generation.eos_token_id, &config.eos_token_id}) {
+        for (const int64_t id : *list) {
+            if (id < config.vocab_size) continue;
+            notices.push_back(fmt::format("the eos_token_id {} is ignored: the model's vocabulary has ids 0 to {}", id,
+                                          config.vocab_size - 1));
+        }
+    }
+    if (!has_tokenizer()) return notices;
+    const std::vector<std::string>& found = tokenizer().notices();
+    notices.insert(notices.end(), found.begin(), found.end());
+    const std::optional<std::string>& eos = files_.tokenizer.eos_token;
+    if (eos && !tokenizer().find(*eos)) {
+        notices.push_back(
+            fmt::format("the eos_token {:?} of tokenizer_config.json is ignored: no token is written so", *eos));
+    }
+    return notices;
+}
+
 TokenMask ModelText::token_mask(const ModelConfig& config) const {
     if (!has_tokenizer()) return TokenMask(config.vocab_size, true);
     if (tokenizer().id_limit() > config.vocab_size) {
@@ -127,6 +147,8 @@ SamplingParams ModelText::default_sampling() const {
     params.top_p = generation.top_p.value_or(1.0);
     params.min_p = generation.min_p.value_or(0.0);
     params.repetition_penalty = generation.repetition_penalty.value_or(1.0);
+    params.presence_penalty = generation.presence_penalty.value_or(0.0);
+    params.frequency_penalty = generation.frequency_penalty.value_or(0.0);
     return params;
 }
 

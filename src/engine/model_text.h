@@ -37,6 +37,8 @@ class ModelText {
     // Ids that end a reply, ascending: those of generation_config.json and config.json, the tokenizer's end of
     // sequence, and the control token the template puts behind an assistant's message.
     std::vector<int32_t> stop_ids(const ModelConfig& config) const;
+    // Sentences about what is left aside in the files: by the tokenizer, and end tokens that are none.
+    std::vector<std::string> notices(const ModelConfig& config) const;
     // Ids that have a token; without a tokenizer, all. Throws invalid_file when the tokenizer has ids the model lacks.
     TokenMask token_mask(const ModelConfig& config) const;
     // generation_config.json's values: without a temperature in it, greedy unless it asks to sample.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "text/jinja_evaluator.h"
 #include "text/jinja_fault.h"
+#include "text/utf8.h"
 
 namespace colugo {
 namespace {
@@ -63,15 +64,66 @@ void define_inputs(jinja::Evaluator& evaluator, const ChatInput& input) {
     }
 }
 
-void parse_arguments(ordered_json& arguments, size_t message, size_t call) {
-    const std::string text = arguments.get<std::string>();
+[[noreturn]] void refuse_field(const std::string& field, const ordered_json* value, const char* expected) {
+    const char* found = value == nullptr ? "missing" : value->type_name();
+    fail(ErrorCode::invalid_argument, "{} is {}; expected {}", field, found, expected);
+}
+
+// nullptr when absent or null.
+const ordered_json* find_field(const ordered_json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+void require_text(const ordered_json& object, const std::string& path, const char* key) {
+    const ordered_json* value = find_field(object, key);
+    if (value == nullptr || !value->is_string()) refuse_field(path + "." + key, value, "text");
+}
+
+void check_content(const ordered_json& message, const std::string& path) {
+    const ordered_json* content = find_field(message, "content");
+    if (content == nullptr || content->is_string()) return;
+    if (!content->is_array()) refuse_field(path + ".content", content, "text, a list of parts, or null");
+    for (size_t i = 0; i < content->size(); ++i) {
+        const std::string part = fmt::format("{}.content[{}]", path, i);
+        const ordered_json& value = (*content)[i];
+        if (!value.is_object()) refuse_field(part, &value, "an object with a type");
+        require_text(value, part, "type");
+    }
+}
+
+// Text becomes the object it spells.
+void prepare_call(ordered_json& call, const std::string& path) {
+    if (!call.is_object()) refuse_field(path, &call, "an object with a function");
+    // Some clients leave out the level "function".
+    const bool nested = call.contains("function");
+    ordered_json& function = nested ? call["function"] : call;
+    const std::string where = nested ? path + ".function" : path;
+    if (!function.is_object()) refuse_field(where, &function, "an object with a name");
+    require_text(function, where, "name");
+    const auto arguments = function.find("arguments");
+    if (arguments == function.end() || arguments->is_null() || arguments->is_object()) return;
+    if (!arguments->is_string()) refuse_field(where + ".arguments", &*arguments, "an object, or its JSON text");
+    const std::string text = arguments->get<std::string>();
     const bool blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
     ordered_json parsed = blank ? ordered_json::object() : ordered_json::parse(text, nullptr, false);
     if (!parsed.is_object()) {
-        fail(ErrorCode::invalid_argument,
-             "messages[{}].tool_calls[{}].function.arguments is not the text of a JSON object", message, call);
+        fail(ErrorCode::invalid_argument, "{}.arguments is not the text of a JSON object", where);
     }
-    arguments = std::move(parsed);
+    *arguments = std::move(parsed);
+}
+
+void prepare_message(ordered_json& message, const std::string& path) {
+    if (!message.is_object()) refuse_field(path, &message, "an object with a role");
+    require_text(message, path, "role");
+    check_content(message, path);
+    for (const char* key : {"reasoning_content", "reasoning", "name", "tool_call_id"}) {
+        if (find_field(message, key) != nullptr) require_text(message, path, key);
+    }
+    if (find_field(message, "tool_calls") == nullptr) return;
+    ordered_json& calls = message["tool_calls"];
+    if (!calls.is_array()) refuse_field(path + ".tool_calls", &calls, "a list of calls");
+    for (size_t i = 0; i < calls.size(); ++i) prepare_call(calls[i], fmt::format("{}.tool_calls[{}]", path, i));
 }
 
 }  // namespace
@@ -80,8 +132,16 @@ struct ChatTemplate::Program {
     jinja::Template tree;
 };
 
-ChatTemplate::ChatTemplate(std::string_view source)
-    : program_(std::make_unique<const Program>(Program{jinja::parse_template(source)})) {}
+ChatTemplate::ChatTemplate(std::string_view source) {
+    for (size_t at = 0; at < source.size();) {
+        const Utf8Step step = utf8_step(source, at);
+        if (step.kind != Utf8Step::character) {
+            fail(ErrorCode::unsupported, "byte {} is not UTF-8; expected a template in UTF-8", at);
+        }
+        at += step.length;
+    }
+    program_ = std::make_unique<const Program>(Program{jinja::parse_template(source)});
+}
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
@@ -103,19 +163,8 @@ bool ChatTemplate::mentions(std::string_view variable) const {
 }
 
 ordered_json prepare_messages(ordered_json messages) {
-    if (!messages.is_array()) return messages;
-    for (size_t i = 0; i < messages.size(); ++i) {
-        if (!messages[i].is_object() || !messages[i].contains("tool_calls")) continue;
-        ordered_json& calls = messages[i]["tool_calls"];
-        if (!calls.is_array()) continue;
-        for (size_t j = 0; j < calls.size(); ++j) {
-            if (!calls[j].is_object() || !calls[j].contains("function") || !calls[j]["function"].is_object()) continue;
-            ordered_json& function = calls[j]["function"];
-            if (function.contains("arguments") && function["arguments"].is_string()) {
-                parse_arguments(function["arguments"], i, j);
-            }
-        }
-    }
+    if (!messages.is_array()) refuse_field("messages", &messages, "a list of messages");
+    for (size_t i = 0; i < messages.size(); ++i) prepare_message(messages[i], fmt::format("messages[{}]", i));
     return messages;
 }
 

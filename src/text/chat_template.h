@@ -36,8 +36,9 @@ struct RenderedPrompt {
 
 class ChatTemplate {
  public:
-    // Throws Error (unsupported), with line and column, on syntax errors and on tags, filters and tests that do not
-    // exist here, so that a template that loads does not fail on them in the middle of a conversation.
+    // Throws Error (unsupported) where it is not UTF-8, and, with line and column, on syntax errors and on tags,
+    // filters and tests that do not exist here, so that a template that loads does not fail on them in the middle of a
+    // conversation.
     explicit ChatTemplate(std::string_view source);
     ~ChatTemplate();
     ChatTemplate(ChatTemplate&&) noexcept;
@@ -58,7 +59,8 @@ class ChatTemplate {
 
 // What OpenAI's API sends and what templates read differ in one place: tool_calls[].function.arguments is JSON text
 // there and a mapping here. Returns the messages with such text parsed (an empty one is an empty object), all else
-// untouched. Throws Error (invalid_argument) naming the message and call when the text is not a JSON object.
+// untouched. Throws Error (invalid_argument) naming the message and field where one is missing or of a type the API
+// does not have: templates skip such fields silently.
 nlohmann::ordered_json prepare_messages(nlohmann::ordered_json messages);
 
 // tokenizer_config.json's chat_template: one text, or a list of {"name", "template"} of which "tool_use" serves

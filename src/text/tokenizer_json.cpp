@@ -90,8 +90,9 @@ class Reader : public nlohmann::json_sax<Json> {
         return true;
     }
 
-    bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-        fail(ErrorCode::invalid_file, "{} is not valid JSON at byte {}: {}", name_, position, error.what());
+    bool parse_error(size_t position, const std::string& last, const nlohmann::detail::exception&) override {
+        fail(ErrorCode::invalid_file, "{} is not valid JSON at byte {}, after '{}'", name_, position,
+             last.substr(0, 40));
     }
 
  private:

@@ -255,7 +255,11 @@ std::vector<Broken> values() {
             fmt::format("{}_fp8_scale", label), kInvalid, kUp + ".weight_scale is ",
             [value = value](auto& c) { set_scalar(c, kUp + ".weight_scale", value); }, false));
         cases.push_back({fmt::format("{}_k_scale", label), kInvalid, kAttention + "k_proj.k_scale is ",
-                         [value = value](auto& c) { c.scalar(kAttention + "k_proj.k_scale", value); }, false});
+                         [value = value](auto& c) {
+                             c.scalar(kAttention + "k_proj.k_scale", value);
+                             c.scalar(kAttention + "v_proj.v_scale", 0.5f);
+                         },
+                         false});
     }
     const auto set_byte = [](const std::string& name, size_t at, unsigned value) {
         return [=](TinyCheckpoint& c) { c.tensors.at(name).bytes[at] = static_cast<char>(value); };

@@ -161,6 +161,7 @@ TEST(QuantizationConfig, RefusesTheMalformed) {
     EXPECT_ERROR(ErrorCode::invalid_file, "hf_quant_config.json: quantization is missing",
                  QuantizationConfig("{}", "{}"));
     EXPECT_ERROR(ErrorCode::invalid_file, "hf_quant_config.json is not JSON", QuantizationConfig("{}", "{"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "/a/hf_quant_config.json is not JSON", QuantizationConfig("{}", "{", "/a/"));
     EXPECT_ERROR(ErrorCode::invalid_file, "config_groups is missing",
                  from_config(R"({"quant_method":"compressed-tensors"})"));
     EXPECT_ERROR(ErrorCode::invalid_file, "re:( is not a regular expression",

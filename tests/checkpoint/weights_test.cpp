@@ -192,6 +192,12 @@ TEST(Weights, ReadsCacheScales) {
     }
 }
 
+TEST(Weights, RefuseHalfOfTheCacheScales) {
+    TinyCheckpoint checkpoint = tiny_checkpoint();
+    checkpoint.scalar("model.layers.1.self_attn.v_proj.v_scale", 0.25f);
+    EXPECT_ERROR(ErrorCode::invalid_file, "self_attn.k_proj.k_scale is missing: ", checkpoint.load());
+}
+
 TEST(Weights, QuantizedGatesUseTheirScales) {
     TinyCheckpoint checkpoint = tiny_checkpoint();
     for (const char* module : {"model.layers.0.linear_attn.in_proj_b", "model.layers.0.linear_attn.in_proj_qkv"}) {

@@ -148,6 +148,14 @@ class RunTest(CommandTest):
         done = self.succeed("run", "-m", TINY, "Hi", "--print-prompt", "--chat-template", template)
         self.assertEqual(done.stdout, b"Hi|<|im_end|>")
 
+    def test_standard_input_holds_what_a_dash_stands_for(self):
+        chat = b'{"messages": [{"role": "user", "content": "Hi"}]}'
+        by_file = self.succeed("run", "-m", TINY, "--messages", "-", "--print-prompt", stdin=chat).stdout
+        self.assertEqual(by_file, self.succeed("run", "-m", TINY, "Hi", "--print-prompt").stdout)
+        empty = self.succeed("run", "-m", TINY, "-", "--print-prompt").stdout
+        self.assertEqual(empty, self.succeed("run", "-m", TINY, "", "--print-prompt").stdout)
+        self.refuse("run", "-m", TINY, "--messages", "-", stdin=b"[", words=["standard input is not JSON"])
+
     def test_print_prompt_needs_no_weights(self):
         folder = self.path("text")
         os.mkdir(folder)
@@ -233,11 +241,27 @@ class ErrorTest(CommandTest):
     def test_values(self):
         self.refuse("run", "-m", TINY, "--prompt-ids", "1,x", words=["--prompt-ids", "x"])
         self.refuse("run", "-m", TINY, "--prompt-ids", "512", "--print-ids", words=["512"])
-        self.refuse("run", "-m", TINY, "Hi", "--temp", "-1", words=["temperature is -1"])
-        self.refuse("run", "-m", TINY, "Hi", "--top-p", "0", words=["top_p is 0"])
+        self.refuse("run", "-m", TINY, "Hi", "--temp", "-1", words=["temperature is -1"], code=2)
+        self.refuse("run", "-m", TINY, "Hi", "--temp", "nan", words=["temperature is nan"], code=2)
+        self.refuse("run", "-m", TINY, "Hi", "--top-p", "0", words=["top_p is 0"], code=2)
+        for value in ("0x10", "1.5", "-2", "18446744073709551616", ""):
+            self.refuse("run", "-m", TINY, "Hi", "--seed", value, code=2)
+        self.refuse("run", "-m", TINY, "Hi", "-n", "0x10", words=["0x10 is not a whole number"], code=2)
         self.refuse("run", "-m", TINY, "Hi", "-c", "5", words=["5"])
         self.refuse("run", "-m", TINY, "Hi", "-c", "300000", words=["300000"])
         self.refuse("run", "-m", TINY, "Hi", env={"COLUGO_FORCE_ISA": "mmx"}, words=["mmx"])
+
+    def test_what_is_known_to_fail_fails_before_the_weights_are_read(self):
+        folder = self.path("weightless")
+        shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+        for arguments, word in ((("Hi", "-c", "5"), "context of 5"), (("--raw", ""), "empty"),
+                                (("--prompt-ids", "512"), "512"), (("Hi", "--logits", "/nowhere/x"), "/nowhere/x")):
+            self.refuse("run", "-m", folder, *arguments, words=[word])
+        self.refuse("run", "-m", folder, "Hi", "--top-k", "-1", code=2)
+        self.refuse("run", "-m", folder, "Hi", words=["holds no weights"])
+
+    def test_a_sentence_is_one_line(self):
+        self.refuse("run", "-m", "/no\nwhere\x1b[1m", "Hi", words=[r"/no\x0awhere\x1b[1m"])
 
     def test_template_that_refuses(self):
         path = self.path("chat.json", '{"messages": [{"role": "nobody", "content": "x"}]}')
@@ -279,6 +303,10 @@ class ErrorTest(CommandTest):
         os.close(write)
         self.assertEqual(broken.returncode, 0)
         self.assertIn(b"cancelled", broken.stderr)
+
+    def test_help_that_cannot_be_written_is_a_failure(self):
+        done = subprocess.run(f"{COLUGO} --help > /dev/full", shell=True, capture_output=True, env=environment())
+        self.assertEqual(done.returncode, 1)
 
     def test_diagnostics_nobody_can_read_change_no_outcome(self):
         for sink in ("2>&-", "2>/dev/full"):
@@ -355,6 +383,30 @@ class SettingsTest(CommandTest):
         self.assertEqual(count("--config", settings, env={"COLUGO_PREDICT": "3"}), 3)
         self.assertEqual(count("--config", settings, "-n", 2, env={"COLUGO_PREDICT": "3"}), 2)
         self.assertEqual(count("--config", settings, env={"COLUGO_PREDICT": ""}), 4)
+
+    def test_values_of_a_file(self):
+        settings = self.path("colugo.toml", f'''
+            [run]
+            model = "{TINY}"
+            system = "#1 \\"b\\"\\ttab"
+            print-prompt = true
+            ctx-size = 1_024
+            temp = 0.5
+            ''')
+        self.assertIn(b'#1 "b"\ttab<', self.succeed("run", "Hi", "--config", settings).stdout)
+        for text, word in (("[run]\ntemp = [1]", "run.temp"), ("[run]\ntemp = 1979-05-27", "run.temp"), ("[run]\ntemp =", "line 2"),
+                           ("[run]\nprompt-ids = '1'", "run.prompt-ids"), ("[run.temp]\nx = 1", "run.temp.x"),
+                           ("seed = 1", "seed"), ("[run]\nseed = -7", "-7")):
+            with self.subTest(text):
+                self.refuse("run", "-m", TINY, "Hi", "--config", self.path("bad.toml", text), words=[word], code=2)
+
+    def test_a_prompt_does_not_come_from_the_environment(self):
+        base = self.ids("--prompt-ids", "5,6", "-n", 2, "--temp", 0)
+        self.assertEqual(base, self.ids("--prompt-ids", "5,6", "-n", 2, "--temp", 0, env={"COLUGO_MESSAGES": "/nowhere.json"}))
+
+    def test_inspect_takes_the_same_model(self):
+        self.assertEqual(self.succeed("inspect", env={"COLUGO_MODEL": TINY}).stdout, self.succeed("inspect", TINY).stdout)
+        self.assertEqual(self.succeed("inspect", "-m", TINY).stdout, self.succeed("inspect", TINY).stdout)
 
     def test_what_is_no_setting_is_refused(self):
         self.refuse("run", "Hi", "--config", "/nowhere.toml", words=["/nowhere.toml"], code=2)

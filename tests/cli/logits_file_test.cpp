@@ -38,6 +38,25 @@ TEST(LogitsFile, HasItsNameOnlyWhenWhole) {
     EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(LogitsFile, WritesWhatALinkLeadsTo) {
+    const TempFolder folder;
+    const std::string target = folder.write("target", "old");
+    fs::create_symlink(target, folder.path() + "/link");
+    float value = 1.0f;
+    LogitsFile file(folder.path() + "/link");
+    file.append(TensorView(&value, 1, 1));
+    file.publish();
+    EXPECT_TRUE(fs::is_symlink(folder.path() + "/link"));
+    EXPECT_EQ(fs::file_size(target), 4u);
+}
+
+TEST(LogitsFile, TakesTheLongestNames) {
+    const TempFolder folder;
+    LogitsFile file(folder.path() + "/" + std::string(255, 'n'));
+    file.publish();
+    EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
 TEST(LogitsFile, LeavesNothingWhenItIsNotPublished) {
     const TempFolder folder;
     { LogitsFile file(folder.path() + "/logits"); }

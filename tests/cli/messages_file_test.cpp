@@ -36,13 +36,17 @@ TEST(MessagesFile, PartsMayBeAbsentEmptyOrNull) {
 TEST(MessagesFile, RefusesByName) {
     EXPECT_ERROR(ErrorCode::not_found, "/nowhere.json", read_messages_file("/nowhere.json"));
     EXPECT_ERROR(ErrorCode::invalid_file, "is not JSON", read("{"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "chat.json: messages[0].role is missing", read(R"({"messages": [{}]})"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "\"messages\" twice", read(R"({"messages": [], "messages": []})"));
     EXPECT_ERROR(ErrorCode::invalid_file, "an object", read("[]"));
     EXPECT_ERROR(ErrorCode::invalid_file, "messages", read("{}"));
     EXPECT_ERROR(ErrorCode::invalid_file, "at least one message", read(R"({"messages": []})"));
     EXPECT_ERROR(ErrorCode::invalid_file, "at least one message", read(R"({"messages": "hi"})"));
-    EXPECT_ERROR(ErrorCode::invalid_file, "\"tools\"", read(R"({"messages": [{}], "tools": {}})"));
-    EXPECT_ERROR(ErrorCode::invalid_file, "kwargs", read(R"({"messages": [{}], "chat_template_kwargs": []})"));
-    EXPECT_ERROR(ErrorCode::invalid_file, "\"temperature\"", read(R"({"messages": [{}], "temperature": 1})"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "\"tools\"", read(R"({"messages": [{"role": "user"}], "tools": {}})"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "kwargs",
+                 read(R"({"messages": [{"role": "user"}], "chat_template_kwargs": []})"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "\"temperature\"",
+                 read(R"({"messages": [{"role": "user"}], "temperature": 1})"));
 }
 
 }  // namespace

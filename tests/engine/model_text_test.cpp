@@ -67,6 +67,16 @@ TEST(ModelText, ATemplateThatShowsNoEndOfTurnAddsNone) {
     }
 }
 
+TEST(ModelText, NamesEndTokensThatAreNone) {
+    const TempFolder folder;
+    copy_tokenizer(folder);
+    folder.write("generation_config.json", R"({"eos_token_id": [9, 700]})");
+    folder.write("tokenizer_config.json", R"({"eos_token": "<|nowhere|>"})");
+    EXPECT_THAT(ModelText(folder.path()).notices(config_with(512)),
+                ::testing::ElementsAre(::testing::HasSubstr("eos_token_id 700 is ignored"),
+                                       ::testing::HasSubstr("\"<|nowhere|>\"")));
+}
+
 TEST(ModelText, PaddingIsIdsWithoutAToken) {
     const ModelText text(fixture("tiny-r1-bf16"));
     const TokenMask mask = text.token_mask(read_model_config(fixture("tiny-r1-bf16")));

@@ -23,10 +23,10 @@ LoadedFixture read_fixture(const std::string& name, ComputeMode mode) {
 
 }  // namespace
 
-const LoadedFixture& load_fixture(const std::string& name, ComputeMode mode) {
+const LoadedFixture& load_fixture(std::string_view name, ComputeMode mode) {
     static std::map<std::pair<std::string, ComputeMode>, std::unique_ptr<LoadedFixture>> loaded;
-    std::unique_ptr<LoadedFixture>& slot = loaded[{name, mode}];
-    if (!slot) slot = std::make_unique<LoadedFixture>(read_fixture(name, mode));
+    std::unique_ptr<LoadedFixture>& slot = loaded[{std::string(name), mode}];
+    if (!slot) slot = std::make_unique<LoadedFixture>(read_fixture(std::string(name), mode));
     return *slot;
 }
 

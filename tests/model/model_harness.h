@@ -17,7 +17,7 @@ struct LoadedFixture {
     ModelConfig config;
     ModelWeights weights;
 };
-const LoadedFixture& load_fixture(const std::string& name, ComputeMode mode);
+const LoadedFixture& load_fixture(std::string_view name, ComputeMode mode);
 
 // How a launch computes.
 struct Launch {

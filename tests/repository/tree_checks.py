@@ -42,6 +42,7 @@ DEBIAN_PACKAGES = {
     "benchmark": "libbenchmark-dev",
     "CLI/CLI.hpp": "libcli11-dev",
     "CLI11": "libcli11-dev",
+    "toml++/toml.h": "libtomlplusplus-dev",
     "fmt": "libfmt-dev",
     "GTest": "libgtest-dev",
     "libpcre2-8": "libpcre2-dev",

@@ -10,12 +10,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "support/expect_error.h"
 
 namespace colugo {
 namespace {
 
 using nlohmann::ordered_json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string render(std::string_view source, ordered_json variables = ordered_json::object()) {
     ChatInput input;
@@ -255,8 +256,8 @@ TEST(PrepareMessages, ParsesArgumentsAndNothingElse) {
 TEST(PrepareMessages, NamesTheCallWhoseArgumentsAreNotAnObject) {
     for (const char* arguments : {"{\"a\": ", "[1]", "5", "null", "hello"}) {
         SCOPED_TRACE(arguments);
-        ordered_json messages =
-            ordered_json::parse(R"([{"role": "user"}, {"tool_calls": [{"function": {}}, {"function": {}}]}])");
+        ordered_json messages = ordered_json::parse(R"([{"role": "user"}, {"role": "assistant", "tool_calls": [
+                {"function": {"name": "f"}}, {"function": {"name": "g"}}]}])");
         messages[1]["tool_calls"][1]["function"]["arguments"] = arguments;
         try {
             prepare_messages(messages);
@@ -266,6 +267,40 @@ TEST(PrepareMessages, NamesTheCallWhoseArgumentsAreNotAnObject) {
             EXPECT_THAT(error.what(), HasSubstr("messages[1].tool_calls[1].function.arguments"));
         }
     }
+}
+
+TEST(PrepareMessages, RefusesWhatTheApiDoesNotHave) {
+    const struct {
+        const char* message;
+        const char* sentence;
+    } cases[] = {
+        {"5", "messages[0] is number; expected an object with a role"},
+        {R"({"content": "x"})", "messages[0].role is missing; expected text"},
+        {R"({"role": null})", "messages[0].role is missing; expected text"},
+        {R"({"role": 1})", "messages[0].role is number; expected text"},
+        {R"({"role": "user", "content": 5})", "messages[0].content is number; expected text, a list of parts, or null"},
+        {R"({"role": "user", "content": ["x"]})", "messages[0].content[0] is string; expected an object with a type"},
+        {R"({"role": "user", "content": [{}]})", "messages[0].content[0].type is missing; expected text"},
+        {R"({"role": "assistant", "reasoning_content": []})", "messages[0].reasoning_content is array; expected text"},
+        {R"({"role": "tool", "tool_call_id": 7})", "messages[0].tool_call_id is number; expected text"},
+        {R"({"role": "assistant", "tool_calls": {}})", "messages[0].tool_calls is object; expected a list of calls"},
+        {R"({"role": "assistant", "tool_calls": [null]})", "messages[0].tool_calls[0] is null; expected an object"},
+        {R"({"role": "assistant", "tool_calls": [{"function": 1}]})", "tool_calls[0].function is number; expected"},
+        {R"({"role": "assistant", "tool_calls": [{}]})", "messages[0].tool_calls[0].name is missing; expected text"},
+        {R"({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 5}}]})",
+         "messages[0].tool_calls[0].function.arguments is number; expected an object, or its JSON text"},
+        {R"({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": []}}]})",
+         "function.arguments is array"},
+    };
+    for (const auto& c : cases) {
+        const auto messages = ordered_json::array({ordered_json::parse(c.message)});
+        EXPECT_ERROR(ErrorCode::invalid_argument, c.sentence, prepare_messages(messages));
+    }
+    EXPECT_ERROR(ErrorCode::invalid_argument, "messages is object", prepare_messages(ordered_json::object()));
+}
+
+TEST(ChatTemplate, RefusesWhatIsNotUtf8) {
+    EXPECT_ERROR(ErrorCode::unsupported, "byte 2 is not UTF-8", ChatTemplate("ab\xff"));
 }
 
 TEST(SelectChatTemplate, PrefersToolUseWhenThereAreTools) {
