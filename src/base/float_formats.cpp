@@ -57,8 +57,10 @@ float e4m3_to_f32(uint8_t bits) {
     const int exponent = (bits >> 3) & 0xf;
     const int mantissa = bits & 0x7;
     if ((bits & 0x7f) == 0x7f) return std::bit_cast<float>(0x7fc00000u);
-    const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                          : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+    const float magnitude =
+        exponent == 0
+            ? static_cast<float>(mantissa) * 0x1p-9f
+            : std::bit_cast<float>(static_cast<uint32_t>(exponent + 120) << 23 | static_cast<uint32_t>(mantissa) << 20);
     return bits & 0x80 ? -magnitude : magnitude;
 }
 

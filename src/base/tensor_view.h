@@ -1,4 +1,4 @@
-// A borrowed matrix of a backend's memory: [rows, cols], rows row_stride elements apart. Heads are runs of columns.
+// A borrowed matrix: [rows, cols], rows row_stride elements apart. Heads are runs of columns.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,14 @@ struct TensorView {
         view.cols = count;
         return view;
     }
-    TensorView first_rows(int64_t count) const {
-        COLUGO_CHECK(count >= 0 && count <= rows);
+    TensorView row_range(int64_t begin, int64_t count) const {
+        COLUGO_CHECK(begin >= 0 && count >= 0 && begin + count <= rows);
         TensorView view = *this;
+        view.data = static_cast<char*>(data) + begin * row_stride * static_cast<int64_t>(dtype_size(dtype));
         view.rows = count;
         return view;
     }
+    TensorView first_rows(int64_t count) const { return row_range(0, count); }
 };
 
 }  // namespace colugo

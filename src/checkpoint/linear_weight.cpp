@@ -290,14 +290,19 @@ float read_scale(const StoredTensor& tensor) {
     return value;
 }
 
-std::vector<float> read_floats(const StoredTensor& tensor) {
-    const std::span<const std::byte> bytes = tensor.bytes();
+void read_floats(std::span<float> out, const StoredTensor& tensor, uint64_t first) {
     const DType dtype = *tensor.record->dtype;
+    const std::span<const std::byte> bytes =
+        tensor.bytes().subspan(first * dtype_size(dtype), out.size() * dtype_size(dtype));
     if (!all_finite(bytes, dtype)) {
         fail(ErrorCode::invalid_file, "tensor {} holds a value that is not finite", tensor.record->name);
     }
-    std::vector<float> values(bytes.size() / dtype_size(dtype));
-    convert(reinterpret_cast<std::byte*>(values.data()), WeightFormat::f32, bytes.data(), dtype, values.size());
+    convert(reinterpret_cast<std::byte*>(out.data()), WeightFormat::f32, bytes.data(), dtype, out.size());
+}
+
+std::vector<float> read_floats(const StoredTensor& tensor) {
+    std::vector<float> values(tensor.record->length / dtype_size(*tensor.record->dtype));
+    read_floats(values, tensor, 0);
     tensor.drop();
     return values;
 }

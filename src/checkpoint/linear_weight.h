@@ -58,5 +58,7 @@ LinearWeight pack_linear(const LinearPlan& plan, ThreadPool& threads);
 float read_scale(const StoredTensor& tensor);
 // Any float tensor as f32. Throws invalid_file unless all values are finite.
 std::vector<float> read_floats(const StoredTensor& tensor);
+// Its values from `first` on, as many as `out` holds. The mapped pages stay.
+void read_floats(std::span<float> out, const StoredTensor& tensor, uint64_t first);
 
 }  // namespace colugo

@@ -167,6 +167,13 @@ void check_cover(const std::vector<TensorRecord>& tensors, uint64_t data_begin, 
 
 }  // namespace
 
+std::string_view dtype_word(DType dtype) {
+    const auto found = std::find_if(std::begin(kDTypeWords), std::end(kDTypeWords),
+                                    [dtype](const DTypeWord& entry) { return entry.dtype == dtype; });
+    COLUGO_CHECK(found != std::end(kDTypeWords));
+    return found->word;
+}
+
 std::string shape_text(std::span<const int64_t> shape) {
     return fmt::format("[{}]", fmt::join(shape, ", "));
 }

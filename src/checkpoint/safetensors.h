@@ -22,6 +22,9 @@ struct TensorRecord {
     uint64_t length = 0;  // bytes; equals the shape's product times the type's size wherever the type is known
 };
 
+// safetensors' word for a type: "BF16"
+std::string_view dtype_word(DType dtype);
+
 // "[16, 3, 4]"
 std::string shape_text(std::span<const int64_t> shape);
 

@@ -17,6 +17,9 @@ using kernels::WeightFormat;
 
 namespace {
 
+constexpr const char* kOwnHead =
+    "config.json says tie_word_embeddings, but the checkpoint has an lm_head of its own, which is used";
+
 // "a, b and 5 more"
 std::string some_names(const std::vector<std::string>& names) {
     constexpr size_t kNamed = 4;
@@ -36,6 +39,8 @@ std::string part_of(const std::string& tensor) {
     const size_t from = tensor.starts_with(kLayers) ? kLayers.size() : 0;
     return tensor.substr(0, tensor.find('.', from) + 1);
 }
+
+}  // namespace
 
 // All that is known from the headers: what goes where, in which form, and what is left over.
 class WeightPlan {
@@ -60,7 +65,8 @@ class WeightPlan {
         fill_report(files, quantization);
     }
 
-    LoadReport take_report() { return std::move(report_); }
+    LoadReport& report() { return report_; }
+    const ModelWeights& weights() const { return weights_; }
 
     LoadedWeights load(const LoadOptions& options, ThreadPool& threads) {
         uint64_t done = 0;
@@ -82,6 +88,35 @@ class WeightPlan {
             advance(linears_[i].file_bytes());
         }
         return {std::move(weights_), std::move(report_)};
+    }
+
+    size_t index_of(std::string_view module) const {
+        const auto found = std::find_if(list_.linears.begin(), list_.linears.end(),
+                                        [module](const NeededLinear& needed) { return needed.module == module; });
+        COLUGO_CHECK(found != list_.linears.end());
+        return static_cast<size_t>(found - list_.linears.begin());
+    }
+    const LinearWeight& linear(std::string_view module) const { return *list_.linears[index_of(module)].target; }
+    const StoredTensor& stored(std::string_view module) const { return linears_[index_of(module)].weight; }
+
+    void load_part(std::string_view prefix, ThreadPool& threads) {
+        for (size_t i = 0; i < vectors_.size(); ++i) {
+            if (vectors_[i] && list_.vectors[i].tensor.starts_with(prefix)) load_vector(list_.vectors[i], vectors_[i]);
+        }
+        for (size_t i = 0; i < linears_.size(); ++i) {
+            if (list_.linears[i].module.starts_with(prefix)) {
+                *list_.linears[i].target = pack_linear(linears_[i], threads);
+            }
+        }
+    }
+
+    void unload_part(std::string_view prefix) {
+        for (const NeededVector& vector : list_.vectors) {
+            if (vector.target != nullptr && vector.tensor.starts_with(prefix)) *vector.target = {};
+        }
+        for (const NeededLinear& linear : list_.linears) {
+            if (linear.module.starts_with(prefix)) *linear.target = {};
+        }
     }
 
  private:
@@ -233,9 +268,7 @@ class WeightPlan {
             // A quantized copy is what a tied checkpoint has a head for; a plain one is a surprise.
             const bool plain = linears_[i].format == WeightFormat::bf16 || linears_[i].format == WeightFormat::f32;
             if (list_.linears[i].module == "lm_head" && plain && config_.tie_word_embeddings.value_or(false)) {
-                report_.notices.push_back(
-                    "config.json says tie_word_embeddings, but the checkpoint has an lm_head of "
-                    "its own, which is used");
+                report_.notices.push_back(kOwnHead);
             }
         }
         for (const LinearPlan& plan : linears_) {
@@ -306,6 +339,7 @@ class WeightPlan {
     }
 
     void share_head(size_t index) {
+        std::erase(report_.notices, kOwnHead);
         weights_.lm_head.reset();
         report_.tied_head = true;
         report_.memory_bytes -= linears_[index].packed_bytes();
@@ -324,7 +358,34 @@ class WeightPlan {
     LoadReport report_;
 };
 
-}  // namespace
+WeightLoader::WeightLoader(const CheckpointFiles& files, const ModelConfig& config,
+                           const QuantizationConfig& quantization, const LoadOptions& options)
+    : plan_(std::make_unique<WeightPlan>(files, config, quantization, options)) {}
+WeightLoader::~WeightLoader() = default;
+
+const LoadReport& WeightLoader::report() const {
+    return plan_->report();
+}
+
+const ModelWeights& WeightLoader::weights() const {
+    return plan_->weights();
+}
+
+const LinearWeight& WeightLoader::linear(std::string_view module) const {
+    return plan_->linear(module);
+}
+
+const StoredTensor& WeightLoader::stored(std::string_view module) const {
+    return plan_->stored(module);
+}
+
+void WeightLoader::load(std::string_view prefix, ThreadPool& threads) {
+    plan_->load_part(prefix, threads);
+}
+
+void WeightLoader::unload(std::string_view prefix) {
+    plan_->unload_part(prefix);
+}
 
 LoadedWeights load_weights(const CheckpointFiles& files, const ModelConfig& config,
                            const QuantizationConfig& quantization, const LoadOptions& options, ThreadPool& threads) {
@@ -333,7 +394,7 @@ LoadedWeights load_weights(const CheckpointFiles& files, const ModelConfig& conf
 
 LoadReport plan_weights(const CheckpointFiles& files, const ModelConfig& config, const QuantizationConfig& quantization,
                         const LoadOptions& options) {
-    return WeightPlan(files, config, quantization, options).take_report();
+    return std::move(WeightPlan(files, config, quantization, options).report());
 }
 
 }  // namespace colugo

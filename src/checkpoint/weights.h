@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/compute_mode.h"
@@ -102,6 +104,31 @@ struct LoadReport {
 struct LoadedWeights {
     ModelWeights weights;
     LoadReport report;
+};
+
+class WeightPlan;
+
+// A checkpoint's weights, part by part: for whoever cannot hold a whole model.
+class WeightLoader {
+ public:
+    // From the headers alone. Borrows the files and the configuration. Throws what load_weights throws.
+    WeightLoader(const CheckpointFiles& files, const ModelConfig& config, const QuantizationConfig& quantization,
+                 const LoadOptions& options);
+    ~WeightLoader();
+
+    // As plan_weights gives it.
+    const LoadReport& report() const;
+    // Complete where parts have been loaded.
+    const ModelWeights& weights() const;
+    // A linear layer's place in weights(), and where it is stored, by its bare name.
+    const LinearWeight& linear(std::string_view module) const;
+    const StoredTensor& stored(std::string_view module) const;
+    // All whose bare names begin with `prefix`: "model.layers.7.", "model.norm.", "mtp.".
+    void load(std::string_view prefix, ThreadPool& threads);
+    void unload(std::string_view prefix);
+
+ private:
+    std::unique_ptr<WeightPlan> plan_;
 };
 
 // Every tensor the configuration asks for is read, every other is named as ignored or, inside a module that is used,

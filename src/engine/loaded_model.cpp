@@ -88,9 +88,7 @@ void LoadedModel::self_test() {
         const int count = std::min(step, kTokens - begin);
         const SequenceRows part[] = {{&sequence.state, std::span(tokens).subspan(begin, count)}};
         model_->forward(part);
-        TensorView out = logits.first_rows(count);
-        out.data = logits.f32(begin);
-        model_->logits(out, std::span(rows).first(count));
+        model_->logits(logits.row_range(begin, count), std::span(rows).first(static_cast<size_t>(count)));
     }
     for (int64_t row = 0; row < kTokens; ++row) {
         for (int64_t token = 0; token < config_.vocab_size; ++token) {

@@ -115,6 +115,13 @@ struct KernelTable {
     // In place, to the nearest bf16.
     void (*round_bf16)(float* x, int n);
 
+    // Moves each block's scale code from that of its largest magnitude to the candidate around it with the least
+    //   sum importance[i] (w[i] - e2m1(w[i] / s) s)^2,   s = e4m3_values[code] global_scale
+    // and adds the least sums to *error. codes: [k / 16] e4m3, in and out, 1..0x7e; e4m3_values: [128], of the codes.
+    // The same on every tier.
+    void (*nvfp4_scales)(uint8_t* codes, double* error, const float* w, const float* importance, int k,
+                         float global_scale, const float* e4m3_values);
+
     // Writes one position of one head into its tiles: key[0..head_dim) / key_scale and value / value_scale, rounded to
     // the type (fp8 saturates). Scales are 1 for f32 and bf16.
     void (*store_kv)(KvType type, std::byte* keys, std::byte* values, int column, const float* key, const float* value,

@@ -113,12 +113,7 @@ void pack_panel_nvfp4(std::byte* panel, const std::byte* codes, const std::byte*
         for (int row = 0; row < rows; ++row) {
             const size_t block = static_cast<size_t>(row) * blocks + unit * kUnitBlocks;
             std::memcpy(groups[row], codes + block * 8, here * 8);
-            for (size_t i = 0; i < here; ++i) {
-                const auto scale = static_cast<uint8_t>(scales[block + i]);
-                unit_scales[i][row] = scale & 0x7fu;
-                if ((scale & 0x80u) == 0) continue;
-                for (size_t group : {2 * i, 2 * i + 1}) groups[row][group] ^= 0x88888888u;
-            }
+            for (size_t i = 0; i < here; ++i) unit_scales[i][row] = static_cast<uint8_t>(scales[block + i]);
         }
         for (int group = 0; group < kUnitGroups; ++group) {
             uint32_t column[kPanel];

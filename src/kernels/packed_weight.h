@@ -9,7 +9,7 @@
 //         A dword holds the 8 codes of one column and k = 8 * group .. + 7; nibble i (from the low end) is
 //         k = 8 * group + kNibbleToK[i]. Masking 0x000f000f after a shift gives neighbouring k in the two words (bf16
 //         multipliers); masking 0x0f0f0f0f gives four codes in four bytes (integer multipliers). Scales are not
-//         negative: one that is in the checkpoint is packed as its magnitude, its codes with the other sign.
+//         negative.
 // Key and value tiles of the attention cache use the f32, bf16 and fp8 layouts too: keys are a matrix [32 positions,
 // head_dim], values one of [head_dim, 32 positions].
 #pragma once
@@ -59,7 +59,7 @@ size_t packed_bytes(WeightFormat format, int n, int k);
 // One panel from rows [n_begin, n_begin + rows) of a checkpoint's row-major tensor; rows <= 16, missing ones are zero.
 // Sources: f32 [rows, k] f32; bf16 [rows, k] bf16; fp8 [rows, k] e4m3.
 void pack_panel(std::byte* panel, WeightFormat format, const std::byte* rows_begin, int rows, int k);
-// nvfp4: codes [rows, k / 2] u8 (low nibble first), scales [rows, k / 16] e4m3. k is a multiple of 16.
+// nvfp4: codes [rows, k / 2] u8 (low nibble first), scales [rows, k / 16] e4m3, not negative. k is a multiple of 16.
 void pack_panel_nvfp4(std::byte* panel, const std::byte* codes, const std::byte* scales, int rows, int k);
 
 // Row n of a packed matrix as f32, without alpha and block_scales: the embedding lookup of tied checkpoints, and tests.

@@ -1,6 +1,7 @@
 #include "model/decoder_layer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/sequence_state.h"
 
@@ -47,6 +48,16 @@ TensorView Arena::take(int64_t rows, int64_t cols) {
     view.row_stride = stride;
     used_ += bytes;
     return view;
+}
+
+std::vector<float> inverse_frequencies(const ModelConfig& config) {
+    const int64_t rotary_dim = config.rotary_dim();
+    std::vector<float> frequencies;
+    for (int64_t i = 0; i < rotary_dim / 2; ++i) {
+        const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim);
+        frequencies.push_back(static_cast<float>(std::pow(config.rope_theta, exponent)));
+    }
+    return frequencies;
 }
 
 int64_t layer_arena_floats(const ModelConfig& config) {
@@ -122,6 +133,16 @@ void attention_keys(const LayerContext& context, TensorView x, const LayerWeight
     backend.linear(projections, context.normed);
     backend.attention_inputs(keys.columns(0, 0), keys, values, context.cos_sin, attention.q_norm.data(),
                              attention.k_norm.data(), eps(context), shape, sequences);
+}
+
+void mtp_input(Backend& backend, const ModelConfig& config, const MtpWeights& weights, TensorView x, TensorView hidden,
+               TensorView concat) {
+    const auto eps = static_cast<float>(config.rms_norm_eps);
+    backend.rms_norm(concat.columns(0, config.hidden_size), x, weights.pre_fc_norm_embedding.data(), eps);
+    backend.rms_norm(concat.columns(config.hidden_size, config.hidden_size), hidden, weights.pre_fc_norm_hidden.data(),
+                     eps);
+    const LinearCall call[] = {{&weights.fc.packed, x}};
+    backend.linear(call, concat);
 }
 
 }  // namespace colugo

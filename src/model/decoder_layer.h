@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "backend/backend.h"
 #include "checkpoint/weights.h"
@@ -32,6 +33,9 @@ struct LayerContext {
     kernels::KvType kv_type;
 };
 
+// theta^(-2 i / rotary_dim), i < rotary_dim / 2
+std::vector<float> inverse_frequencies(const ModelConfig& config);
+
 // Floats of Arena a layer needs for each row, whatever its kind.
 int64_t layer_arena_floats(const ModelConfig& config);
 
@@ -43,5 +47,11 @@ void attention_layer(const LayerContext& context, TensorView x, const LayerWeigh
 // Only the keys and values `attention_layer` would store: all that later rows need of a row nobody reads the output of.
 void attention_keys(const LayerContext& context, TensorView x, const LayerWeights& weights, const KvSlice& slice,
                     std::span<const AttentionSequence> sequences);
+
+// The MTP head's input (qwen35.md 4.1). x [rows, hidden_size]: the tokens' embeddings in, fc(norm(embedding) ++
+// norm(hidden)) out. hidden [rows, hidden_size]: of the position before each row. concat: [rows, 2 hidden_size]
+// scratch.
+void mtp_input(Backend& backend, const ModelConfig& config, const MtpWeights& weights, TensorView x, TensorView hidden,
+               TensorView concat);
 
 }  // namespace colugo

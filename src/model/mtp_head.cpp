@@ -7,19 +7,12 @@
 
 namespace colugo {
 
-// fc(norm(embedding) ++ norm(hidden)) of each row, in x_.
-TensorView Qwen35::mtp_input(std::span<const int32_t> tokens, TensorView hidden) {
-    const MtpWeights& mtp = *weights_.mtp;
-    const auto eps = static_cast<float>(config_.rms_norm_eps);
+// Of each row, in x_.
+TensorView Qwen35::mtp_inputs(std::span<const int32_t> tokens, TensorView hidden) {
     const auto rows = static_cast<int64_t>(tokens.size());
     TensorView x = x_.first_rows(rows);
-    TensorView concat = mtp_concat_.first_rows(rows);
     backend_.embed(x, tokens, weights_.embed_tokens.packed);
-    backend_.rms_norm(concat.columns(0, config_.hidden_size), x, mtp.pre_fc_norm_embedding.data(), eps);
-    backend_.rms_norm(concat.columns(config_.hidden_size, config_.hidden_size), hidden, mtp.pre_fc_norm_hidden.data(),
-                      eps);
-    const LinearCall call[] = {{&mtp.fc.packed, x}};
-    backend_.linear(call, concat);
+    mtp_input(backend_, config_, *weights_.mtp, x, hidden, mtp_concat_.first_rows(rows));
     return x;
 }
 
@@ -43,7 +36,7 @@ void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
     }
     const auto rows = static_cast<int64_t>(tokens_.size());
     if (rows > 0) {
-        TensorView x = mtp_input(tokens_, mtp_hidden_.first_rows(rows));
+        TensorView x = mtp_inputs(tokens_, mtp_hidden_.first_rows(rows));
         backend_.rope_table(cos_sin_.first_rows(rows), sequences, inverse_frequencies_);
         attention_keys(context(rows), x, weights_.mtp->layer, page_layout_.mtp, sequences);
     }
@@ -61,7 +54,7 @@ void Qwen35::mtp_step(std::span<const MtpRow> rows, TensorView hidden_out, Tenso
         tokens_.push_back(row.token);
     }
     const auto count = static_cast<int64_t>(rows.size());
-    TensorView x = mtp_input(tokens_, mtp_hidden_.first_rows(count));
+    TensorView x = mtp_inputs(tokens_, mtp_hidden_.first_rows(count));
     const LayerContext layer_context = context(count);
     backend_.rope_table(layer_context.cos_sin, attention_, inverse_frequencies_);
     attention_layer(layer_context, x, weights_.mtp->layer, page_layout_.mtp, attention_);

@@ -19,6 +19,7 @@ PageLayout::PageLayout(const ModelConfig& config, const ModelWeights& weights, k
         if (layer.self_attn) trunk.push_back(add(*layer.self_attn));
     }
     if (weights.mtp) mtp = add(*weights.mtp->layer.self_attn);
+    if (page_bytes == 0) page_bytes = 64;  // a model without attention still counts positions in pages
 }
 
 }  // namespace colugo

@@ -1,6 +1,5 @@
 #include "model/qwen35.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace colugo {
@@ -11,12 +10,9 @@ Qwen35::Qwen35(const ModelConfig& config, const ModelWeights& weights, Backend& 
       backend_(backend),
       kv_type_(options.kv_type),
       max_rows_(options.max_rows),
-      page_layout_(config, weights, options.kv_type) {
+      page_layout_(config, weights, options.kv_type),
+      inverse_frequencies_(inverse_frequencies(config)) {
     const int64_t rotary_dim = config.rotary_dim();
-    for (int64_t i = 0; i < rotary_dim / 2; ++i) {
-        const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim);
-        inverse_frequencies_.push_back(static_cast<float>(std::pow(config.rope_theta, exponent)));
-    }
     const int64_t hidden = config.hidden_size;
     const int64_t row_floats = 6 * hidden + rotary_dim;
     const size_t view_bytes = static_cast<size_t>(max_rows_ * row_floats) * sizeof(float);

@@ -51,6 +51,9 @@ class Qwen35 {
     // vocab_size]
     void logits(TensorView out, std::span<const int32_t> rows);
 
+    // After forward(): the given row's hidden after the final norm, what the head reads: [hidden_size].
+    const float* hidden(int32_t row) const { return hidden_.f32(row); }
+
     // One MTP step a row: its keys and values go into the row's page at `position` (which a later forward()
     // overwrites). hidden_out [rows, hidden_size]: after mtp.norm, what the next step takes. logits_out [rows,
     // vocab_size].
@@ -62,7 +65,7 @@ class Qwen35 {
  private:
     LayerContext context(int64_t rows);
     void fill_mtp(std::span<const SequenceRows> batch);
-    TensorView mtp_input(std::span<const int32_t> tokens, TensorView hidden);
+    TensorView mtp_inputs(std::span<const int32_t> tokens, TensorView hidden);
     void head(TensorView out, TensorView hidden);
 
     const ModelConfig& config_;

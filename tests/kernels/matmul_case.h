@@ -175,10 +175,7 @@ struct TestWeight {
                 source.resize(count / 2);
                 scales.resize(count / 16);
                 for (std::byte& codes : source) codes = static_cast<std::byte>(random.index(256));
-                for (std::byte& scale : scales) {
-                    const int sign = random.index(16) == 0 ? 0x80 : 0;  // nobody writes such, the format has them
-                    scale = static_cast<std::byte>(random.index(0x7f) | sign);
-                }
+                for (std::byte& scale : scales) scale = static_cast<std::byte>(random.index(0x7f));
                 for (size_t i = 0; i < count; ++i) {
                     const auto byte = static_cast<uint8_t>(source[i / 2]);
                     const int code = i % 2 == 0 ? byte & 0xf : byte >> 4;

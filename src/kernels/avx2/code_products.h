@@ -12,10 +12,8 @@ namespace colugo::kernels::avx2 {
 // Eight columns' scales / 256 (Vec::from_e4m3_half without its multiplication; kFactor has it).
 inline Vec load_scales(const std::byte* unit, int block, int column) {
     const auto* scales = reinterpret_cast<const __m128i*>(unit + kNvfp4ScaleOffset + block * kPanel + column);
-    // The sign fills the upper byte; its copy in the half's highest exponent bit is masked away.
-    const __m128i codes = _mm_cvtepi8_epi16(_mm_loadl_epi64(scales));
-    const __m128i half = _mm_and_si128(_mm_slli_epi16(codes, 7), _mm_set1_epi16(static_cast<int16_t>(0xbf80)));
-    return {_mm256_cvtph_ps(half)};
+    const __m128i codes = _mm_cvtepu8_epi16(_mm_loadl_epi64(scales));
+    return {_mm256_cvtph_ps(_mm_slli_epi16(codes, 7))};
 }
 
 // A block's codes through `table`: out[i] is, for eight columns from `column` on, i = 0, 2 the low nibbles of its two

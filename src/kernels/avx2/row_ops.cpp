@@ -5,15 +5,7 @@
 namespace colugo::kernels::avx2 {
 
 void set_row_ops(KernelTable& table) {
-    table.rms_norm = kernels::rms_norm<Vec>;
-    table.gated_rms_norm = kernels::gated_rms_norm<Vec>;
-    table.l2_norm = kernels::l2_norm<Vec>;
-    table.rope = kernels::rope<Vec>;
-    table.silu_mul = kernels::silu_mul<Vec>;
-    table.sigmoid_mul = kernels::sigmoid_mul<Vec>;
-    table.conv_silu = kernels::conv_silu<Vec>;
-    table.gdn_gates = kernels::gdn_gates<Vec>;
-    table.round_bf16 = kernels::round_bf16<Vec>;
+    set_row_op_kernels<Vec>(table);
 }
 
 }  // namespace colugo::kernels::avx2

@@ -16,11 +16,8 @@ struct VnniBlocks {
     // The columns' scales / 256 (Vec::load_e4m3 without its multiplication; kFactor has it).
     static Vec load_scales(const std::byte* unit, int block) {
         const auto* scales = reinterpret_cast<const __m128i*>(unit + kNvfp4ScaleOffset + block * kPanel);
-        // The sign fills the upper byte; its copy in the half's highest exponent bit is masked away.
-        const __m256i codes = _mm256_cvtepi8_epi16(_mm_loadu_si128(scales));
-        const __m256i half =
-            _mm256_and_si256(_mm256_slli_epi16(codes, 7), _mm256_set1_epi16(static_cast<int16_t>(0xbf80)));
-        return {_mm512_cvtph_ps(half)};
+        const __m256i codes = _mm256_cvtepu8_epi16(_mm_loadu_si128(scales));
+        return {_mm512_cvtph_ps(_mm256_slli_epi16(codes, 7))};
     }
 
     // Dword `group` of the 16 columns.

@@ -249,8 +249,8 @@ void multiply_format(float* sums, const F32Product& product, const std::byte* da
             return multiply_piece<V, Fp8Pairs<V>, kPanels>(sums, product, data, k_begin, k, accumulate);
         case WeightFormat::nvfp4:
             for (int p = 0; p < kPanels; ++p) {
-                unpack_panel<V>(unpacked_panel<V>(product, p), WeightFormat::nvfp4,
-                                data + static_cast<size_t>(p) * product.panel_bytes, 0, k);
+                unpack_nvfp4_panel<V>(unpacked_panel<V>(product, p),
+                                      data + static_cast<size_t>(p) * product.panel_bytes, k);
             }
             return multiply_unpacked<V, kPanels>(sums, product, data, static_cast<size_t>(k / kUnitK * kNvfp4UnitBytes),
                                                  k_begin, k, accumulate);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "kernels/generic/nvfp4_scales.h"
 #include "kernels/generic/vector_math.h"
+#include "kernels/kernel_table.h"
 
 namespace colugo::kernels {
 
@@ -108,6 +110,20 @@ void gdn_gates(float* beta, float* g, const float* b, const float* a, const floa
 template <class V>
 void round_bf16(float* x, int n) {
     for_each_vector<V>(n, [&](int i, int count) { store_n(V::round_bf16(load_n<V>(x + i, count)), x + i, count); });
+}
+
+template <class V>
+void set_row_op_kernels(KernelTable& table) {
+    table.rms_norm = rms_norm<V>;
+    table.gated_rms_norm = gated_rms_norm<V>;
+    table.l2_norm = l2_norm<V>;
+    table.rope = rope<V>;
+    table.silu_mul = silu_mul<V>;
+    table.sigmoid_mul = sigmoid_mul<V>;
+    table.conv_silu = conv_silu<V>;
+    table.gdn_gates = gdn_gates<V>;
+    table.round_bf16 = round_bf16<V>;
+    table.nvfp4_scales = nvfp4_scales<V>;
 }
 
 }  // namespace colugo::kernels

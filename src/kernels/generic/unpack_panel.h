@@ -1,4 +1,4 @@
-// Packed panels (packed_weight.h) as f32, for the multipliers that work in f32: matmuls and attention's tiles.
+// NVFP4 panels (packed_weight.h) as f32, for the multipliers that work in f32.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,10 @@
 
 namespace colugo::kernels {
 
-// out[k_count][16] = columns 0..15 of the panel at k = k_begin + 0..k_count, without alpha and block_scales; nvfp4 is
-// code x scale, exact in f32. k_begin is a multiple of 64, k_count of 2 (nvfp4: of 16). e4m3 has no NaN here: see
-// Vec::load_e4m3.
+// out[k_count][16] = columns 0..15 of the panel at k = 0..k_count, without alpha: code x scale, exact in f32. k_count
+// is a multiple of 16.
 template <class V>
-void unpack_panel(float* out, WeightFormat format, const std::byte* panel, int k_begin, int k_count);
+void unpack_nvfp4_panel(float* out, const std::byte* panel, int k_count);
 
 }  // namespace colugo::kernels
 
