@@ -1,5 +1,5 @@
 // The device seam: what a forward pass asks of a device, one call per step of the paper. Everything between calls is
-// f32 in the backend's memory; rounding to a storage type happens inside the operation that produces what a later row
+// f32; rounding to a storage type happens inside the operation that produces what a later row
 // reads.
 #pragma once
 
@@ -76,7 +76,6 @@ struct GdnSequence {
 class Backend {
  public:
     virtual ~Backend() = default;
-    virtual ComputeMode compute_mode() const = 0;
 
     // out[row] = table row ids[row]
     virtual void embed(TensorView out, std::span<const int32_t> ids, const kernels::PackedWeight& table) = 0;

@@ -12,8 +12,8 @@ namespace colugo {
 
 namespace {
 
-// About 20 us on current machines: longer than the serial pieces between two loops of a pass, shorter than anything
-// another process would notice.
+// Some tens of microseconds: longer than the serial pieces between two loops of a pass, shorter than anything another
+// process would notice.
 constexpr int kSpins = 2000;
 
 void pause() {
@@ -24,19 +24,27 @@ void pause() {
 #endif
 }
 
+// Results must not depend on which thread computes them: to nearest, denormals kept, on all of them.
+void require_default_rounding() {
+#if defined(__x86_64__)
+    constexpr unsigned kFlushAndRounding = 0xe040;  // flush to zero, rounding control, denormals are zero
+    COLUGO_CHECK((_mm_getcsr() & kFlushAndRounding) == 0);
+#endif
+}
+
 }  // namespace
 
 struct ThreadPool::Loop {
     FunctionRef<void(int, int)> body;
     int tasks;
     std::atomic<int> next{0};
-    std::atomic<int> done{0};
     std::mutex error_mutex;
     std::exception_ptr error;
 };
 
 ThreadPool::ThreadPool(int threads) {
     COLUGO_CHECK(threads >= 1);
+    workers_.reserve(static_cast<size_t>(threads - 1));
     try {
         for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
     } catch (const std::system_error& error) {
@@ -64,32 +72,34 @@ void ThreadPool::run_tasks(Loop& loop, int thread) {
             const std::lock_guard lock(loop.error_mutex);
             if (!loop.error) loop.error = std::current_exception();
         }
-        loop.done.fetch_add(1);
     }
 }
 
 void ThreadPool::parallel_for(int tasks, FunctionRef<void(int, int)> body) {
     if (tasks <= 0) return;
-    Loop loop{body, tasks, {}, {}, {}, {}};
+    require_default_rounding();
+    Loop loop{body, tasks, {}, {}, {}};
     if (!workers_.empty() && tasks > 1) {
         loop_ = &loop;
         ++generation_;
         generation_.notify_all();
     }
     run_tasks(loop, 0);
-    // The loop lives on this stack: nobody may hold it when we return. Closing it first keeps late workers out.
+    // All tasks are taken, and those not done are in the hands of workers inside. The loop lives on this stack: nobody
+    // may hold it when we return. Closing it first keeps late workers out.
     loop_ = nullptr;
-    for (int spin = 0; loop.done.load() < tasks || inside_.load() > 0; ++spin) {
+    for (int spin = 0, inside = inside_; inside > 0; inside = inside_, ++spin) {
         if (spin < kSpins) {
             pause();
         } else {
-            std::this_thread::yield();
+            inside_.wait(inside);
         }
     }
     if (loop.error) std::rethrow_exception(loop.error);
 }
 
 void ThreadPool::work(int thread) {
+    require_default_rounding();  // inherited from the thread that made this one
     uint32_t seen = 0;
     while (true) {
         for (int spin = 0; generation_.load() == seen && spin < kSpins; ++spin) pause();
@@ -98,7 +108,7 @@ void ThreadPool::work(int thread) {
         if (stopping_) return;
         ++inside_;
         if (Loop* loop = loop_.load()) run_tasks(*loop, thread);
-        --inside_;
+        if (--inside_ == 0) inside_.notify_one();
     }
 }
 

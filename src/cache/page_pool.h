@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "base/buffer.h"
@@ -20,15 +21,15 @@ class PagePool {
 
     int64_t page_bytes() const { return page_bytes_; }
     int64_t max_pages() const { return max_pages_; }
-    int64_t granted() const { return granted_; }
+    int64_t granted() const { return static_cast<int64_t>(owned_.size()); }
 
  private:
     int64_t page_bytes_;
     int64_t max_pages_;
-    int64_t granted_ = 0;
-    int64_t carved_ = 0;            // pages ever cut out of slabs_
-    std::vector<Buffer> slabs_;     // kSlabPages each
-    std::vector<std::byte*> free_;  // released, to be granted again
+    int64_t carved_ = 0;                    // pages ever cut out of slabs_
+    std::vector<Buffer> slabs_;             // kSlabPages each
+    std::unordered_set<std::byte*> owned_;  // granted and not released
+    std::vector<std::byte*> free_;          // released, to be granted again
 };
 
 }  // namespace colugo

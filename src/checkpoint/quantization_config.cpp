@@ -200,6 +200,14 @@ class QuantizationParser {
                  values.where("num_bits"), bits, type);
         }
         check_group_size(values, values.integer("group_size", 0, kMaxGroup).value_or(kNvfp4Group));
+        const std::string strategy = values.string("strategy").value_or("tensor_group");
+        if (strategy != "tensor_group" && strategy != "group") {
+            fail(ErrorCode::unsupported, "{} '{}' is not supported; accepted: tensor_group", values.where("strategy"),
+                 strategy);
+        }
+        if (!values.boolean("symmetric").value_or(true)) {
+            fail(ErrorCode::unsupported, "{} false is not supported; accepted: true", values.where("symmetric"));
+        }
     }
 
     void kv_cache(const JsonFields& fields) {

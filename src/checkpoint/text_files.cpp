@@ -61,7 +61,7 @@ void read_templates(TextFiles& files, const std::optional<JsonFields>& tokenizer
 
 GenerationConfig parse_generation_config(const std::string& text, const std::string& source) {
     constexpr int64_t kMaxId = INT32_MAX;
-    constexpr double kMaxTemperature = 100.0;
+    constexpr double kMinTemperature = 1e-6, kMaxTemperature = 100.0;
     const json document = parse_json_object(text, source);
     const JsonFields fields(document, source);
     GenerationConfig config;
@@ -77,6 +77,9 @@ GenerationConfig parse_generation_config(const std::string& text, const std::str
     }
     config.do_sample = fields.boolean("do_sample");
     config.temperature = fields.number("temperature", 0.0, kMaxTemperature);
+    if (config.temperature > 0.0 && config.temperature < kMinTemperature) {
+        fields.refuse("temperature", "0, or a number from 1e-6 to 100");
+    }
     config.top_k = fields.integer("top_k", 0, kMaxId);
     config.top_p = fields.number("top_p", 0.0, 1.0);
     if (config.top_p == 0.0) fields.refuse("top_p", "a number above 0, up to 1");

@@ -6,8 +6,10 @@
 
 #include "cli/bandwidth_probe.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/kernel_check.h"
 #include "cli/text_output.h"
+#include "cli/whole_number.h"
 #include "engine/machine.h"
 #include "engine/memory_plan.h"
 
@@ -48,6 +50,7 @@ Diagnosis diagnose(int threads) {
     for (const kernels::Tier tier : {kernels::Tier::scalar, kernels::Tier::avx2, kernels::Tier::avx512,
                                      kernels::Tier::avx512_bf16, kernels::Tier::amx}) {
         if (!kernels::tier_available(tier)) continue;
+        if (interrupted()) throw Interrupted{};
         found.tiers.push_back({tier, {}});
         if (tier != kernels::Tier::scalar) found.tiers.back().checks = check_kernels(tier);
     }
@@ -100,7 +103,7 @@ class DoctorCommand {
  public:
     explicit DoctorCommand(CLI::App& app) {
         app.add_option("-t,--threads", threads_, "Threads of the bandwidth probe (0: as many as there are processors)")
-            ->check(CLI::Range(0, 1024))
+            ->check(whole_number(0, 1024))
             ->capture_default_str();
         app.add_flag("--json", json_, "Print one JSON object");
     }

@@ -43,7 +43,8 @@ double largest_error(const Values& got, const Values& expected) {
     double scale = 0.0;
     for (size_t i = 0; i < got.size(); ++i) {
         const double difference = std::fabs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
-        if (!(difference <= error)) error = difference;  // a NaN stays
+        if (std::isnan(difference)) return difference;
+        error = std::max(error, difference);
         scale = std::max(scale, std::fabs(static_cast<double>(expected[i])));
     }
     return error / scale;

@@ -1,5 +1,6 @@
 #include "cli/logits_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,8 +23,10 @@ LogitsFile::LogitsFile(std::string path) : path_(std::move(path)) {
     // A link stays one: what it leads to is replaced.
     if (const fs::path target = fs::canonical(path_, error); !error) path_ = target.string();
     temporary_path_ = (fs::path(path_).parent_path() / fmt::format(".colugo-logits-{}.tmp", getpid())).string();
-    file_ = std::fopen(temporary_path_.c_str(), "wb");
-    if (file_ == nullptr) fail_errno("write", path_);
+    const int file = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) fail_errno("write", path_);
+    file_ = fdopen(file, "wb");
+    COLUGO_CHECK(file_ != nullptr);
 }
 
 LogitsFile::~LogitsFile() {

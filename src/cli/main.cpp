@@ -2,6 +2,7 @@
 // wrongly, 130 interrupted.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -21,20 +22,21 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr int kInterrupted = 130;
 
-// Short options of two letters that are known from elsewhere; the parser has only one letter for those.
+bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Short options of two letters that are known from elsewhere; the parser has only one letter for those. They stand
+// before a number: anything else is somebody's text.
 std::vector<std::string> arguments(int argc, char** argv) {
-    std::vector<std::string> reversed;
-    for (int i = argc - 1; i > 0; --i) {
-        const std::string_view argument = argv[i];
-        if (argument == "-np") {
-            reversed.emplace_back("--parallel");
-        } else if (argument == "-ub") {
-            reversed.emplace_back("--ubatch-size");
-        } else {
-            reversed.emplace_back(argument);
-        }
+    std::vector<std::string> all(argv + std::min(argc, 1), argv + argc);
+    for (size_t i = 0; i + 1 < all.size() && all[i] != "--"; ++i) {
+        if (!is_number(all[i + 1])) continue;
+        if (all[i] == "-np") all[i] = "--parallel";
+        if (all[i] == "-ub") all[i] = "--ubatch-size";
     }
-    return reversed;
+    std::reverse(all.begin(), all.end());  // as the parser takes them
+    return all;
 }
 
 int report(int exit_code, std::string_view sentence) {
@@ -53,10 +55,12 @@ int run(int argc, char** argv) {
     CLI::App app("Serves hybrid language models to coding agents on one machine", "colugo");
     app.set_version_flag("--version", "colugo " COLUGO_VERSION);
     app.require_subcommand(0, 1);
-    const std::vector<Command> commands = {add_run_command(app), add_inspect_command(app), add_doctor_command(app)};
-    add_settings_sources(app);
+    const std::vector<Command> commands = {add_run_command(app), add_quantize_command(app), add_inspect_command(app),
+                                           add_doctor_command(app)};
+    std::vector<std::string> all = arguments(argc, argv);
+    add_settings_sources(app, all);
     try {
-        app.parse(arguments(argc, argv));
+        app.parse(all);
         switch (execute(commands)) {
             case Outcome::success:
                 return 0;

@@ -1,5 +1,7 @@
 #include "cli/messages_file.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/json_reader.h"
@@ -34,7 +36,9 @@ ChatInput parse_conversation(const std::string& text, const std::string& source)
                 fail(ErrorCode::invalid_file, "{}: {}", source, error.what());
             }
         } else if (key == "tools") {
-            if (!value.is_null() && !value.is_array()) refuse("\"tools\" to be a list");
+            const auto is_object = [](const nlohmann::ordered_json& tool) { return tool.is_object(); };
+            const bool objects = value.is_array() && std::all_of(value.begin(), value.end(), is_object);
+            if (!value.is_null() && !objects) refuse("\"tools\" to be a list of objects");
             if (!value.empty()) input.tools = std::move(value);
         } else if (key == "chat_template_kwargs") {
             if (!value.is_null() && !value.is_object()) refuse("\"chat_template_kwargs\" to be an object");

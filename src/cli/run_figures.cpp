@@ -1,21 +1,12 @@
 #include "cli/run_figures.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <nlohmann/json.hpp>
 
+#include "engine/machine.h"
+
 namespace colugo {
-
-namespace {
-
-uint64_t peak_rss_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-}  // namespace
 
 std::string RunFigures::line() const {
     std::string text =
@@ -42,7 +33,7 @@ std::string RunFigures::json(const LoadedModel& model) const {
         {"finish_reason", finish_reason_name(result.finish)},
         {"seed", nullptr},
         {"load_seconds", load_seconds},
-        {"peak_rss_bytes", peak_rss_bytes()},
+        {"peak_rss_bytes", peak_memory()},
         {"tier", kernels::tier_name(model.tier())},
         {"threads", model.threads()},
         {"kv_type", kv_type_name(model.kv_type())},

@@ -1,10 +1,12 @@
 #include "cli/run_prompt.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
-#include <iostream>
-#include <iterator>
 
 #include "base/error.h"
+#include "cli/interrupt.h"
 #include "cli/messages_file.h"
 
 namespace colugo {
@@ -12,9 +14,15 @@ namespace colugo {
 namespace {
 
 std::string read_standard_input() {
-    std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-    if (std::cin.bad()) fail(ErrorCode::io, "cannot read standard input");
-    return text;
+    std::string text;
+    char buffer[1 << 14];
+    while (true) {
+        const ssize_t count = read(STDIN_FILENO, buffer, sizeof buffer);
+        if (interrupted()) throw Interrupted{};
+        if (count == 0) return text;
+        if (count < 0 && errno != EINTR) fail_errno("read", "standard input");
+        if (count > 0) text.append(buffer, static_cast<size_t>(count));
+    }
 }
 
 // The argument itself, or what standard input holds where it is "-".
@@ -33,8 +41,8 @@ PromptFlags::PromptFlags(CLI::App& app) {
     ids_option_ =
         app.add_option("--prompt-ids", prompt_ids_, "Token ids instead, separated by commas (- reads standard input)")
             ->configurable(false);
-    app.add_flag("--raw", raw_, "Feed the prompt as it is, without the chat template");
-    app.add_option("--system", system_, "A system message before the prompt");
+    app.add_flag("--raw", raw_, "Feed the prompt as it is, without the chat template")->configurable(false);
+    app.add_option("--system", system_, "A system message before the prompt")->configurable(false);
     app.add_option("--chat-template", chat_template_, "A Jinja file instead of the checkpoint's chat template");
     app.add_option("--reasoning", reasoning_,
                    "Whether the model may think first: on, off, or auto as its template has it")
@@ -54,6 +62,9 @@ void PromptFlags::check() const {
         throw CLI::ValidationError("--system", "goes with a prompt that the chat template wraps");
     }
     if (raw_ && !has_prompt) throw CLI::ValidationError("--raw", "goes with a prompt");
+    if (reasoning_ == "on" && (raw_ || is_ids())) {
+        throw CLI::ValidationError("--reasoning", "goes with a prompt that the chat template wraps");
+    }
 }
 
 std::vector<int32_t> PromptFlags::ids() const {
@@ -89,6 +100,9 @@ RenderedPrompt PromptFlags::render(const ModelText& text) const {
     } else {
         if (!system_.empty()) input.messages.push_back({{"role", "system"}, {"content", system_}});
         input.messages.push_back({{"role", "user"}, {"content", argument_or_input(prompt_)}});
+    }
+    if (reasoning_ == "on" && !text.template_mentions("enable_thinking", input)) {
+        fail(ErrorCode::invalid_argument, "--reasoning on: the chat template does not look at enable_thinking");
     }
     if (reasoning_ != "auto") input.extra["enable_thinking"] = reasoning_ == "on";
     return text.render(std::move(input));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <iterator>
+#include <set>
 
 namespace colugo {
 
@@ -36,7 +38,10 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
     std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
         std::vector<CLI::ConfigItem> settings;
         try {
-            add_table(settings, toml::parse(input), {});
+            // Whole first: toml++ asks a stream for its length, which a pipe does not have.
+            const std::string text{std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
+            std::set<const CLI::Option*> set;
+            add_table(settings, toml::parse(text), {}, set);
         } catch (const toml::parse_error& error) {
             const toml::source_position at = error.source().begin;
             throw CLI::ValidationError(
@@ -47,7 +52,7 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
 
  private:
     void add_table(std::vector<CLI::ConfigItem>& settings, const toml::table& table,
-                   const std::vector<std::string>& parents) const {
+                   const std::vector<std::string>& parents, std::set<const CLI::Option*>& set) const {
         for (const auto& [key, value] : table) {
             CLI::ConfigItem item;
             item.parents = parents;
@@ -55,7 +60,7 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
             if (const toml::table* inner = value.as_table()) {
                 std::vector<std::string> path = parents;
                 path.push_back(item.name);
-                add_table(settings, *inner, path);
+                add_table(settings, *inner, path, set);
                 continue;
             }
             const CLI::Option* option = find(item);
@@ -63,19 +68,30 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
                 throw CLI::ValidationError("--config",
                                            "the file sets " + item.fullname() + ", which is no option of a file");
             }
+            if (!set.insert(option).second) {
+                throw CLI::ValidationError("--config", "the file sets " + item.fullname() + " twice, by two names");
+            }
             item.inputs = {setting_text(value, item.fullname())};
-            if (!set_in_environment(*option)) settings.push_back(std::move(item));
+            // Tables of other commands have to make sense, and no more.
+            const bool counts = command_of(item)->parsed() && !set_in_environment(*option);
+            if (counts) settings.push_back(std::move(item));
         }
     }
 
-    const CLI::Option* find(const CLI::ConfigItem& item) const {
+    // nullptr when there is no such command.
+    const CLI::App* command_of(const CLI::ConfigItem& item) const {
         const CLI::App* app = &root_;
         for (const std::string& parent : item.parents) {
             const auto subcommands = app->get_subcommands([&](const CLI::App* sub) { return sub->check_name(parent); });
             if (subcommands.empty()) return nullptr;
             app = subcommands.front();
         }
-        return app->get_option_no_throw("--" + item.name);
+        return app;
+    }
+
+    const CLI::Option* find(const CLI::ConfigItem& item) const {
+        const CLI::App* app = command_of(item);
+        return app == nullptr ? nullptr : app->get_option_no_throw("--" + item.name);
     }
 
     const CLI::App& root_;
@@ -83,8 +99,11 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
 
 }  // namespace
 
-void add_settings_sources(CLI::App& root) {
+void add_settings_sources(CLI::App& root, const std::vector<std::string>& arguments) {
     for (CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
+        command->fallthrough();  // --config may follow the command
+        // The parser looks at the variables of every command, given or not.
+        if (std::find(arguments.begin(), arguments.end(), command->get_name()) == arguments.end()) continue;
         for (CLI::Option* option : command->get_options()) {
             if (option->get_lnames().empty() || !option->get_configurable()) continue;
             std::string name = "COLUGO_" + option->get_lnames().front();
@@ -92,7 +111,6 @@ void add_settings_sources(CLI::App& root) {
                            [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
             option->envname(name);
         }
-        command->fallthrough();  // --config may follow the command
     }
     // CLI11 looks for the file before it looks at the environment.
     const char* file = std::getenv("COLUGO_CONFIG");

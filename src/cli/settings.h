@@ -3,10 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace colugo {
 
-// Gives every option of the subcommands its variable, and the root --config. Call it when all options are there.
-void add_settings_sources(CLI::App& root);
+// Gives every option of the subcommand among `arguments` its variable, and the root --config. Call it when all options
+// are there.
+void add_settings_sources(CLI::App& root, const std::vector<std::string>& arguments);
 
 }  // namespace colugo

@@ -16,8 +16,8 @@ void prepare_standard_streams() {
     std::signal(SIGXFSZ, SIG_IGN);  // a file grown too large must show as a failed write too
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (fcntl(fd, F_GETFD) >= 0) continue;
-        // The lowest free number is fd. Read-only: a write to a closed output stays an error.
-        if (open("/dev/null", O_RDONLY) < 0) _exit(1);
+        // The lowest free number is fd. What cannot be done with a closed stream stays an error.
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) _exit(1);
     }
 }
 

@@ -2,10 +2,6 @@
 
 namespace colugo {
 
-std::string_view compute_mode_name(ComputeMode mode) {
-    return mode == ComputeMode::f32 ? "f32" : "bf16";
-}
-
 std::string_view kv_type_name(kernels::KvType type) {
     switch (type) {
         case kernels::KvType::f32:

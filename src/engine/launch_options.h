@@ -22,7 +22,6 @@ struct LaunchOptions {
     bool with_mtp = false;
 };
 
-std::string_view compute_mode_name(ComputeMode mode);
 std::string_view kv_type_name(kernels::KvType type);
 
 // The one asked for, else f32 under compute f32, else what the checkpoint declares where it is known, else bf16.

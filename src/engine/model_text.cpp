@@ -52,10 +52,14 @@ const std::string& ModelText::template_source(bool with_tools, std::string& orig
     return source->source;
 }
 
-RenderedPrompt ModelText::render(ChatInput input) const {
-    const bool with_tools = input.tools.is_array() && !input.tools.empty();
+bool ModelText::template_mentions(std::string_view variable, const ChatInput& input) const {
     std::string origin;
-    const std::string& source = template_source(with_tools, origin);
+    return ChatTemplate(template_source(!input.tools.empty(), origin)).mentions(variable);
+}
+
+RenderedPrompt ModelText::render(ChatInput input) const {
+    std::string origin;
+    const std::string& source = template_source(!input.tools.empty(), origin);
     const TokenizerConfig& tokens = files_.tokenizer;
     const auto add_special = [&](const char* name, const std::optional<std::string>& text) {
         if (text) input.special_tokens.emplace_back(name, *text);
@@ -107,12 +111,17 @@ std::vector<int32_t> ModelText::stop_ids(const ModelConfig& config) const {
 
 std::vector<std::string> ModelText::notices(const ModelConfig& config) const {
     std::vector<std::string> notices;
+    std::set<int64_t> told;
     for (const auto* list : {&files_.generation.eos_token_id, &config.eos_token_id}) {
         for (const int64_t id : *list) {
-            if (id < config.vocab_size) continue;
+            if (id < config.vocab_size || !told.insert(id).second) continue;
             notices.push_back(fmt::format("the eos_token_id {} is ignored: the model's vocabulary has ids 0 to {}", id,
                                           config.vocab_size - 1));
         }
+    }
+    if (files_.tokenizer.add_bos_token.value_or(false)) {
+        notices.push_back(
+            "add_bos_token of tokenizer_config.json is ignored: prompts begin as the template writes them");
     }
     if (!has_tokenizer()) return notices;
     const std::vector<std::string>& found = tokenizer().notices();

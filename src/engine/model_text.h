@@ -30,6 +30,8 @@ class ModelText {
     // The prompt of a conversation. special_tokens are filled in here. Throws not_found when there is no template, and
     // what ChatTemplate throws, naming the template's file.
     RenderedPrompt render(ChatInput input) const;
+    // Whether the template that would render `input` looks at a variable.
+    bool template_mentions(std::string_view variable, const ChatInput& input) const;
     std::vector<int32_t> encode(const RenderedPrompt& prompt) const {
         return tokenizer().encode(prompt.text, prompt.content_spans);
     }

@@ -89,6 +89,7 @@ void check_content(const ordered_json& message, const std::string& path) {
         const ordered_json& value = (*content)[i];
         if (!value.is_object()) refuse_field(part, &value, "an object with a type");
         require_text(value, part, "type");
+        if (value["type"] == "text") require_text(value, part, "text");
     }
 }
 
@@ -166,25 +167,6 @@ ordered_json prepare_messages(ordered_json messages) {
     if (!messages.is_array()) refuse_field("messages", &messages, "a list of messages");
     for (size_t i = 0; i < messages.size(); ++i) prepare_message(messages[i], fmt::format("messages[{}]", i));
     return messages;
-}
-
-std::string select_chat_template(const ordered_json& chat_template, bool with_tools) {
-    if (chat_template.is_string()) return chat_template.get<std::string>();
-    if (!chat_template.is_array()) {
-        fail(ErrorCode::invalid_file, "chat_template must be a text or a list of named templates, not {}",
-             chat_template.type_name());
-    }
-    const ordered_json* chosen = nullptr;
-    for (const auto& entry : chat_template) {
-        const bool valid = entry.is_object() && entry.contains("name") && entry["name"].is_string() &&
-                           entry.contains("template") && entry["template"].is_string();
-        if (!valid) fail(ErrorCode::invalid_file, "chat_template has an entry without a name and a template");
-        const std::string& name = entry["name"].get_ref<const std::string&>();
-        if (name == "default" && chosen == nullptr) chosen = &entry["template"];
-        if (name == "tool_use" && with_tools) chosen = &entry["template"];
-    }
-    if (chosen == nullptr) fail(ErrorCode::invalid_file, "chat_template has no template named 'default'");
-    return chosen->get<std::string>();
 }
 
 }  // namespace colugo

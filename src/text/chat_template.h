@@ -63,8 +63,4 @@ class ChatTemplate {
 // does not have: templates skip such fields silently.
 nlohmann::ordered_json prepare_messages(nlohmann::ordered_json messages);
 
-// tokenizer_config.json's chat_template: one text, or a list of {"name", "template"} of which "tool_use" serves
-// requests with tools and "default" the others. Throws Error (invalid_file) when it is neither or lacks a default.
-std::string select_chat_template(const nlohmann::ordered_json& chat_template, bool with_tools);
-
 }  // namespace colugo

@@ -114,7 +114,9 @@ std::vector<double> reference_row(const Context& context, int64_t position, int6
 double largest_error(const Matrix& out, int64_t position, const std::vector<double>& expected) {
     double error = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
-        error = std::max(error, std::fabs(out.row(position)[i] - expected[i]));
+        const double difference = std::fabs(out.row(position)[i] - expected[i]);
+        if (std::isnan(difference)) return difference;
+        error = std::max(error, difference);
     }
     return error;
 }

@@ -121,6 +121,7 @@ TEST_P(GatedDeltaNet, grid_form_agrees_with_the_recurrence) {
     const std::vector<double> expected = reference(inputs);
     double error = 0, largest = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_TRUE(std::isfinite(out.values[i])) << i;
         error = std::max(error, std::fabs(out.values[i] - expected[i]));
         largest = std::max(largest, std::fabs(expected[i]));
     }

@@ -65,6 +65,11 @@ TEST(PagePool, ABrokenReleaseIsABug) {
     std::byte* page = pool.grant();
     pool.release(page);
     EXPECT_DEATH(pool.release(page), "page_pool.cpp");
+    PagePool two(kPageBytes, 2);
+    page = two.grant();
+    two.grant();
+    two.release(page);
+    EXPECT_DEATH(two.release(page), "page_pool.cpp");  // though another one is out
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 COLUGO, FIXTURES = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -155,6 +156,25 @@ class RunTest(CommandTest):
         empty = self.succeed("run", "-m", TINY, "-", "--print-prompt").stdout
         self.assertEqual(empty, self.succeed("run", "-m", TINY, "", "--print-prompt").stdout)
         self.refuse("run", "-m", TINY, "--messages", "-", stdin=b"[", words=["standard input is not JSON"])
+        for redirection in ("< /", "<&-"):
+            done = subprocess.run(f"{COLUGO} run -m {TINY} - {redirection}", shell=True, capture_output=True, env=environment())
+            self.assertEqual(done.returncode, 1, redirection)
+            self.assertIn(b"cannot read standard input", done.stderr)
+
+    def test_an_interrupt_ends_the_wait_for_input(self):
+        process = subprocess.Popen([COLUGO, "run", "-m", TINY, "--print-prompt", "-"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        process.stdin.write(b"part")
+        process.stdin.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (130, b""))
+
+    def test_reasoning_has_to_be_able_to_act(self):
+        self.refuse("run", "-m", TINY, "--raw", "Hi", "--reasoning", "on", code=2)
+        plain = self.path("plain.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}")
+        self.refuse("run", "-m", TINY, "Hi", "--reasoning", "on", "--chat-template", plain, words=["enable_thinking"])
 
     def test_print_prompt_needs_no_weights(self):
         folder = self.path("text")
@@ -385,20 +405,34 @@ class SettingsTest(CommandTest):
         self.assertEqual(count("--config", settings, env={"COLUGO_PREDICT": ""}), 4)
 
     def test_values_of_a_file(self):
+        os.symlink(TINY, self.path('#1 "b"\ttab'))
         settings = self.path("colugo.toml", f'''
             [run]
-            model = "{TINY}"
-            system = "#1 \\"b\\"\\ttab"
+            model = "{self.folder}/#1 \\"b\\"\\ttab"
             print-prompt = true
             ctx-size = 1_024
             temp = 0.5
+            [doctor]
+            threads = 99999  # another command's
             ''')
-        self.assertIn(b'#1 "b"\ttab<', self.succeed("run", "Hi", "--config", settings).stdout)
+        expected = self.succeed("run", "-m", TINY, "Hi", "--print-prompt").stdout
+        self.assertEqual(self.succeed("run", "Hi", "--config", settings).stdout, expected)
+        with open(settings, "rb") as file:
+            piped = self.succeed("run", "Hi", "--config", "/dev/stdin", stdin=file.read())
+        self.assertEqual(piped.stdout, expected)
         for text, word in (("[run]\ntemp = [1]", "run.temp"), ("[run]\ntemp = 1979-05-27", "run.temp"), ("[run]\ntemp =", "line 2"),
                            ("[run]\nprompt-ids = '1'", "run.prompt-ids"), ("[run.temp]\nx = 1", "run.temp.x"),
-                           ("seed = 1", "seed"), ("[run]\nseed = -7", "-7")):
+                           ("[run]\ntemp = 1\ntemperature = 1", "twice"), ("seed = 1", "seed"), ("[run]\nseed = -7", "-7")):
             with self.subTest(text):
                 self.refuse("run", "-m", TINY, "Hi", "--config", self.path("bad.toml", text), words=[word], code=2)
+
+    def test_variables_of_other_commands_do_not_count(self):
+        self.succeed("run", "-m", TINY, "Hi", "--print-prompt", env={"COLUGO_PARALLEL": "0"})
+        self.succeed("inspect", TINY, env={"COLUGO_TEMP": "x"})
+
+    def test_short_options_of_two_letters(self):
+        self.assertEqual(self.succeed("run", "-m", TINY, "--raw", "--print-prompt", "--", "-ub").stdout, b"-ub")
+        self.refuse("run", "-m", TINY, "Hi", "-ub", code=2)
 
     def test_a_prompt_does_not_come_from_the_environment(self):
         base = self.ids("--prompt-ids", "5,6", "-n", 2, "--temp", 0)

@@ -10,11 +10,12 @@ python=${COLUGO_PYTHON:-/usr/bin/python3}
 "$python" -B "$root/tools/make_checkpoint.py" "$work/wide" --shape "$shape" >/dev/null
 ids=$(seq -s, 3 29 2000)  # 69 tokens: two borders
 colugo="${COLUGO_BUILD_DIR:?}/src/cli/colugo"
-run() { "$colugo" run -m "$work/wide" --prompt-ids "$ids" -c 128 "$@" 2>/dev/null; }
+run() { "$colugo" run -m "$work/wide" --prompt-ids "$ids" -c 128 "$@"; }
 run --compute f32 --logits "$work/whole"
 run --compute f32 --ubatch-size 7 --logits "$work/pieces"
 run --logits "$work/bf16"
-cmp "$work/whole" "$work/pieces" && echo "27B widths: one piece and pieces of 7 give the same bits"
+cmp "$work/whole" "$work/pieces"
+echo "27B widths: one piece and pieces of 7 give the same bits"
 "$python" -B "$root/tools/reference_model.py" "$work/wide" --dtype float32 --ids "$ids" --logits "$work/reference"
 echo "27B widths, f32 against the numpy reference:"
 "$python" "$root/tools/compare_logits.py" "$work/whole" "$work/reference" 4096 2e-4

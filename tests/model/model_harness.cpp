@@ -93,19 +93,47 @@ std::vector<float> ModelHarness::pass(std::span<const SequenceRows> batch) {
     return out;
 }
 
-std::vector<float> ModelHarness::logits(std::span<const int32_t> tokens, std::vector<int> chunks) {
-    const auto state = sequence(static_cast<int64_t>(tokens.size()));
-    std::vector<float> all;
+std::unique_ptr<SequenceState> ModelHarness::feed(std::span<const int32_t> tokens, const std::vector<int>& chunks,
+                                                  int more, std::vector<float>* logits) {
+    auto state = sequence(static_cast<int64_t>(tokens.size()) + more);
     size_t chunk = 0;
     while (!tokens.empty()) {
         const size_t size = std::min(tokens.size(), static_cast<size_t>(chunks[std::min(chunk, chunks.size() - 1)]));
         const SequenceRows rows[] = {{state.get(), tokens.first(size)}};
         const std::vector<float> out = pass(rows);
-        all.insert(all.end(), out.begin(), out.end());
+        if (logits != nullptr) logits->insert(logits->end(), out.begin(), out.end());
         tokens = tokens.subspan(size);
         ++chunk;
     }
-    give_back(*state);
+    return state;
+}
+
+std::vector<float> ModelHarness::logits(std::span<const int32_t> tokens, const std::vector<int>& chunks) {
+    std::vector<float> all;
+    give_back(*feed(tokens, chunks, 0, &all));
+    return all;
+}
+
+std::vector<float> ModelHarness::draft(std::span<SequenceState* const> sequences, std::span<const int32_t> tokens,
+                                       int depth) {
+    const auto count = static_cast<int64_t>(sequences.size());
+    const auto hidden_size = static_cast<size_t>(config().hidden_size);
+    std::vector<float> hidden, next(sequences.size() * hidden_size), all;
+    for (const SequenceState* sequence : sequences) {
+        hidden.insert(hidden.end(), sequence->pending_hidden(), sequence->pending_hidden() + hidden_size);
+    }
+    std::vector<float> logits(sequences.size() * static_cast<size_t>(config().vocab_size));
+    for (int step = 0; step < depth; ++step) {
+        std::vector<MtpRow> rows;
+        for (size_t i = 0; i < sequences.size(); ++i) {
+            rows.push_back({sequences[i], sequences[i]->length + step, tokens[static_cast<size_t>(step)],
+                            hidden.data() + i * hidden_size});
+        }
+        model_->mtp_step(rows, TensorView(next.data(), count, config().hidden_size),
+                         TensorView(logits.data(), count, config().vocab_size));
+        all.insert(all.end(), logits.begin(), logits.end());
+        hidden.swap(next);
+    }
     return all;
 }
 

@@ -43,6 +43,7 @@ class ModelHarness {
 
     Qwen35& model() { return *model_; }
     const ModelConfig& config() const { return fixture_.config; }
+    int64_t page_bytes() const { return model_->page_layout().page_bytes; }
 
     // A new sequence with room for `positions`.
     std::unique_ptr<SequenceState> sequence(int64_t positions);
@@ -51,7 +52,12 @@ class ModelHarness {
     // One pass; the logits of every row: [rows, vocab_size].
     std::vector<float> pass(std::span<const SequenceRows> batch);
     // A fresh sequence fed in the given chunks, the last size repeated until all tokens are in: [tokens, vocab_size].
-    std::vector<float> logits(std::span<const int32_t> tokens, std::vector<int> chunks);
+    std::vector<float> logits(std::span<const int32_t> tokens, const std::vector<int>& chunks);
+    // The same without its logits: the sequence, with room for `more` positions behind the tokens.
+    std::unique_ptr<SequenceState> feed(std::span<const int32_t> tokens, const std::vector<int>& chunks, int more,
+                                        std::vector<float>* logits = nullptr);
+    // MTP steps of several sequences at once, `depth` deep, the tokens given: [depth][sequences, vocab_size].
+    std::vector<float> draft(std::span<SequenceState* const> sequences, std::span<const int32_t> tokens, int depth);
     int passes() const { return passes_; }
 
  private:

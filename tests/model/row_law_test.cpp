@@ -63,6 +63,44 @@ TEST_P(RowLaw, HoldsForEverySplitOfThePrompt) {
     }
 }
 
+// What the next pass reads: recurrent and convolution states, the pending hidden, keys and values, the MTP head's too.
+std::vector<std::byte> state_bytes(const ModelHarness& harness, const SequenceState& sequence) {
+    const auto* memory = reinterpret_cast<const std::byte*>(sequence.gdn(0).state);
+    std::vector<std::byte> bytes(memory, memory + sequence.bytes());
+    for (const std::byte* page : sequence.pages) {
+        bytes.insert(bytes.end(), page, page + harness.page_bytes());
+    }
+    return bytes;
+}
+
+TEST_P(RowLaw, HoldsForTheStateAndTheDraftHead) {
+    ModelHarness harness(load_fixture("tiny-bf16", GetParam().compute), GetParam());
+    ASSERT_TRUE(harness.model().has_mtp());
+    constexpr int kDepth = 3;
+    const std::vector<int32_t> tokens = test_tokens(kTokens, harness.config().vocab_size);
+    const std::vector<int32_t> drafted = test_tokens(kDepth, harness.config().vocab_size, 7);
+    // Another sequence beside it, of another length.
+    const auto other = harness.feed(std::span(tokens).subspan(9), {50}, kDepth);
+    const auto whole = harness.feed(tokens, {kTokens}, kDepth);
+    const std::vector<std::byte> state = state_bytes(harness, *whole);
+    SequenceState* alone[] = {whole.get()};
+    const std::vector<float> drafts = harness.draft(alone, drafted, kDepth);
+    const size_t vocab = drafts.size() / kDepth;
+    for (const std::vector<int>& split : splits_for(GetParam().tier)) {
+        const auto parts = harness.feed(tokens, split, kDepth);
+        EXPECT_TRUE(state_bytes(harness, *parts) == state) << ::testing::PrintToString(split);
+        SequenceState* both[] = {other.get(), parts.get()};
+        const std::vector<float> together = harness.draft(both, drafted, kDepth);
+        for (size_t step = 0; step < kDepth; ++step) {
+            const auto mine = std::span(together).subspan((2 * step + 1) * vocab, vocab);
+            EXPECT_EQ(first_difference(std::span(drafts).subspan(step * vocab, vocab), mine), vocab) << step;
+        }
+        harness.give_back(*parts);
+    }
+    harness.give_back(*whole);
+    harness.give_back(*other);
+}
+
 TEST_P(RowLaw, HoldsForEveryThreadCount) {
     Launch launch = GetParam();
     const LoadedFixture& fixture = load_fixture("tiny-bf16", launch.compute);

@@ -303,27 +303,5 @@ TEST(ChatTemplate, RefusesWhatIsNotUtf8) {
     EXPECT_ERROR(ErrorCode::unsupported, "byte 2 is not UTF-8", ChatTemplate("ab\xff"));
 }
 
-TEST(SelectChatTemplate, PrefersToolUseWhenThereAreTools) {
-    const auto named =
-        ordered_json::parse(R"([{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}])");
-    EXPECT_EQ(select_chat_template(named, false), "D");
-    EXPECT_EQ(select_chat_template(named, true), "T");
-    EXPECT_EQ(select_chat_template("one", true), "one");
-    EXPECT_EQ(select_chat_template(ordered_json::parse(R"([{"name": "default", "template": "D"}])"), true), "D");
-}
-
-TEST(SelectChatTemplate, RefusesWhatIsNoTemplate) {
-    for (const char* json :
-         {"5", "null", "[]", R"([{"name": "rag", "template": "R"}])", R"([{"name": "default"}])", R"(["x"])"}) {
-        SCOPED_TRACE(json);
-        try {
-            select_chat_template(ordered_json::parse(json), false);
-            FAIL() << "no error";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), ErrorCode::invalid_file);
-        }
-    }
-}
-
 }  // namespace
 }  // namespace colugo

@@ -14,7 +14,6 @@ class CpuBackend : public Backend {
  public:
     CpuBackend(const kernels::KernelTable& table, ThreadPool& pool, ComputeMode mode);
 
-    ComputeMode compute_mode() const override { return mode_; }
     const kernels::KernelTable& table() const { return table_; }
 
     void embed(TensorView out, std::span<const int32_t> ids, const kernels::PackedWeight& table) override;
