@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -42,32 +43,20 @@ double fp8_activation_error(TensorView samples, float scale) {
     return error;
 }
 
-// The first of the factors with the least error.
-template <typename Error>
-float best_scale(float scale, Error error) {
-    float best = scale;
-    double least = error(scale);
-    for (const float factor : std::span(kFactors).subspan(1)) {
-        const double candidate = error(scale * factor);
-        if (candidate >= least) continue;
-        least = candidate;
-        best = scale * factor;
-    }
-    return best;
-}
-
 }  // namespace
 
 float nvfp4_input_scale(TensorView samples, float amax, bool by_amax) {
     const float scale = nvfp4_global_scale(amax);
     if (by_amax) return scale;
-    return best_scale(scale, [&](float candidate) { return nvfp4_activation_error(samples, candidate); });
-}
-
-float fp8_input_scale(TensorView samples, float amax, bool by_amax) {
-    const float scale = fp8_scale(amax);
-    if (by_amax) return scale;
-    return best_scale(scale, [&](float candidate) { return fp8_activation_error(samples, candidate); });
+    float best = scale;
+    double least = std::numeric_limits<double>::infinity();
+    for (const float factor : kFactors) {
+        const double error = nvfp4_activation_error(samples, scale * factor);
+        if (error >= least) continue;
+        least = error;
+        best = scale * factor;
+    }
+    return best;
 }
 
 float fp8_cache_scale(TensorView samples, float amax, bool by_amax) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "checkpoint/linear_weight.h"
@@ -21,20 +21,19 @@ using kernels::WeightFormat;
 constexpr int64_t kStripeBytes = int64_t{32} << 20;  // of f32 values
 constexpr int kTrialRows = 96;                       // on which the tensor's scale is tried
 
-// The factors tried on the tensor's scale. NVFP4: e4m3 has eight scales to an octave, so what is tried is where in an
-// octave they lie. FP8: how much of the largest values to give up.
-constexpr float kNvfp4Factors[] = {1.0f, 1.03125f, 1.0625f, 1.09375f, 1.1875f};
-constexpr float kFp8Factors[] = {1.0f, 0.96875f, 0.9375f, 0.90625f, 0.875f, 0.8125f, 0.75f};
+// The factors tried on the tensor's scale: e4m3 has eight scales to an octave, so what is tried is where in an octave
+// they lie. FP8 values have their own exponents, so where they lie changes nothing.
+constexpr float kFactors[] = {1.0f, 1.03125f, 1.0625f, 1.09375f, 1.1875f};
 
 // A choice of scales, and the stripe of the weight it gives.
 struct Variant {
     float weight_scale = 1.0f;
     float input_scale = 1.0f;
     bool search = false;
-    std::vector<uint8_t> codes;   // of a stripe
-    std::vector<uint8_t> scales;  // of a stripe, NVFP4
-    double output_error = 0.0;    // sum of squares
-    double weight_error = 0.0;    // weighted sum of squares
+    std::vector<uint8_t> codes = {};   // of a stripe
+    std::vector<uint8_t> scales = {};  // of a stripe, NVFP4
+    double output_error = 0.0;         // sum of squares
+    double weight_error = 0.0;         // weighted sum of squares
     int64_t beyond = 0;
 };
 
@@ -47,10 +46,15 @@ class Job {
         stripe_rows_ = static_cast<int>(std::clamp<int64_t>(rows / kPanel * kPanel, kPanel, 8192));
     }
 
-    ModuleResult run(bool search, CheckpointWriter& writer);
+    bool is_nvfp4() const { return plan_.algo != QuantAlgo::fp8; }
+    // Reads the weight once: its largest magnitude.
+    void find_amax();
+    float amax() const { return amax_; }
+    // NVFP4: the weighted error of some rows with scales searched under this scale of the tensor.
+    double trial_error(float weight_scale);
+    ModuleResult run(float amax_scale, float searched_scale, bool search, CheckpointWriter& writer);
 
  private:
-    bool is_nvfp4() const { return plan_.algo != QuantAlgo::fp8; }
     size_t columns() const { return static_cast<size_t>(plan_.k); }
     size_t code_bytes() const { return is_nvfp4() ? columns() / 2 : columns(); }
     size_t scale_bytes() const { return is_nvfp4() ? columns() / kNvfp4Block : 0; }
@@ -59,10 +63,8 @@ class Job {
     }
 
     void read_stripe(int first, int rows);
-    void find_amax();
-    std::vector<float> trial_rows();
-    double trial_error(std::vector<float>& rows, float weight_scale);
-    void choose_scales(Variant& variant);
+    void read_trial_rows();
+    float input_scale(bool search) const;
     void quantize_stripe(Variant& variant, int rows);
     kernels::PackedWeight pack(const Variant& variant, int rows);
     kernels::PackedWeight pack_original(int rows);
@@ -80,7 +82,8 @@ class Job {
     int amax_row_ = 0;
     double weight_norm_ = 0.0;  // weighted sum of squares
     double output_norm_ = 0.0;
-    std::vector<float> stripe_;  // [rows, k]
+    std::vector<float> stripe_;      // [rows, k]
+    std::vector<float> trial_rows_;  // [rows, k]
     Buffer packed_;
     std::vector<float> expected_, actual_;  // [samples, rows]
 };
@@ -105,58 +108,35 @@ void Job::find_amax() {
 }
 
 // Evenly chosen rows and the one with the largest magnitude.
-std::vector<float> Job::trial_rows() {
-    std::vector<float> rows;
+void Job::read_trial_rows() {
     const int step = std::max(1, plan_.n / kTrialRows);
     std::vector<int> chosen = {amax_row_};
     for (int index = 0; index < plan_.n; index += step) chosen.push_back(index);
-    rows.resize(chosen.size() * columns());
+    trial_rows_.resize(chosen.size() * columns());
     for (size_t i = 0; i < chosen.size(); ++i) {
-        read_floats(row(rows, static_cast<int>(i)), plan_.source, static_cast<uint64_t>(chosen[i]) * columns());
+        read_floats(row(trial_rows_, static_cast<int>(i)), plan_.source, static_cast<uint64_t>(chosen[i]) * columns());
     }
-    return rows;
 }
 
-double Job::trial_error(std::vector<float>& rows, float weight_scale) {
-    const int count = static_cast<int>(rows.size() / columns());
+double Job::trial_error(float weight_scale) {
+    if (trial_rows_.empty()) read_trial_rows();
+    const int count = static_cast<int>(trial_rows_.size() / columns());
     std::vector<double> errors(static_cast<size_t>(count));
     threads_.parallel_for(count, [&](int index, int) {
-        const std::span<const float> values = row(rows, index);
-        double& error = errors[static_cast<size_t>(index)];
-        if (is_nvfp4()) {
-            std::vector<uint8_t> scales(scale_bytes());
-            error = nvfp4_searched_scales(backend_.table(), scales, values, importance_, weight_scale);
-        } else {
-            error = fp8_error(values, importance_, weight_scale);
-        }
+        std::vector<uint8_t> scales(scale_bytes());
+        errors[static_cast<size_t>(index)] =
+            nvfp4_searched_scales(backend_.table(), scales, row(trial_rows_, index), importance_, weight_scale);
     });
     double total = 0.0;
     for (const double error : errors) total += error;
     return total;
 }
 
-void Job::choose_scales(Variant& variant) {
-    const bool quantizes_inputs = plan_.algo != QuantAlgo::w4a16;
+float Job::input_scale(bool search) const {
+    if (plan_.algo == QuantAlgo::w4a16) return 1.0f;
     const TensorView samples = inputs_ != nullptr ? inputs_->samples() : TensorView();
-    const float input_amax = inputs_ != nullptr ? inputs_->amax() : 0.0f;
-    if (is_nvfp4()) {
-        variant.weight_scale = nvfp4_global_scale(amax_);
-        if (quantizes_inputs) variant.input_scale = nvfp4_input_scale(samples, input_amax, !variant.search);
-    } else {
-        variant.weight_scale = fp8_scale(amax_);
-        variant.input_scale = fp8_input_scale(samples, input_amax, !variant.search);
-    }
-    if (!variant.search || amax_ == 0.0f) return;
-    std::vector<float> rows = trial_rows();
-    const float base = variant.weight_scale;
-    double least = trial_error(rows, base);
-    const std::span<const float> factors = is_nvfp4() ? std::span(kNvfp4Factors) : std::span<const float>(kFp8Factors);
-    for (const float factor : factors.subspan(1)) {
-        const double error = trial_error(rows, base * factor);
-        if (error >= least) continue;
-        least = error;
-        variant.weight_scale = base * factor;
-    }
+    const float amax = inputs_ != nullptr ? inputs_->amax() : 0.0f;
+    return is_nvfp4() ? nvfp4_input_scale(samples, amax, !search) : fp8_scale(amax);
 }
 
 void Job::quantize_stripe(Variant& variant, int rows) {
@@ -269,14 +249,13 @@ void Job::write_scalars(const Variant& variant, CheckpointWriter& writer) {
     writer.write(plan_.file_name + ".input_scale", 0, std::as_bytes(std::span(&variant.input_scale, 1)));
 }
 
-ModuleResult Job::run(bool search, CheckpointWriter& writer) {
-    find_amax();
-    Variant by_amax, searched;
-    searched.search = true;
+ModuleResult Job::run(float amax_scale, float searched_scale, bool search, CheckpointWriter& writer) {
+    Variant by_amax{.weight_scale = amax_scale, .input_scale = input_scale(false)};
+    Variant searched{.weight_scale = searched_scale, .input_scale = input_scale(search), .search = true};
     Variant* all[] = {&by_amax, &searched};
-    const std::span<Variant*> variants = std::span(all).first(search ? 2 : 1);
-    Variant& written = search ? searched : by_amax;
-    for (Variant* variant : variants) choose_scales(*variant);
+    const bool both = search && is_nvfp4();
+    const std::span<Variant*> variants = std::span(all).first(both ? 2 : 1);
+    Variant& written = both ? searched : by_amax;
     packed_ = Buffer(kernels::packed_bytes(WeightFormat::f32, std::min(stripe_rows_, plan_.n), plan_.k));
     for (int first = 0; first < plan_.n; first += stripe_rows_) {
         const int rows = std::min(stripe_rows_, plan_.n - first);
@@ -307,8 +286,29 @@ ModuleResult Job::run(bool search, CheckpointWriter& writer) {
 
 }  // namespace
 
-ModuleResult ModuleQuantizer::quantize(const ModulePlan& plan, ActivationStats* inputs) {
-    return Job(plan, inputs, backend_, threads_).run(search_, writer_);
+std::vector<ModuleResult> ModuleQuantizer::quantize(std::span<const ModulePlan* const> fused, ActivationStats* inputs) {
+    std::vector<Job> jobs;
+    for (const ModulePlan* plan : fused) jobs.emplace_back(*plan, inputs, backend_, threads_);
+    float amax = 0.0f;
+    for (Job& job : jobs) {
+        job.find_amax();
+        amax = std::max(amax, job.amax());
+    }
+    const bool nvfp4 = jobs.front().is_nvfp4();
+    const float base = nvfp4 ? nvfp4_global_scale(amax) : fp8_scale(amax);
+    float best = base;
+    double least = std::numeric_limits<double>::infinity();
+    for (const float factor : kFactors) {
+        if (!search_ || !nvfp4) break;
+        double error = 0.0;
+        for (Job& job : jobs) error += job.trial_error(base * factor);
+        if (error >= least) continue;
+        least = error;
+        best = base * factor;
+    }
+    std::vector<ModuleResult> results;
+    for (Job& job : jobs) results.push_back(job.run(base, best, search_, writer_));
+    return results;
 }
 
 }  // namespace colugo

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <span>
+#include <vector>
 
 #include "backend/cpu/cpu_backend.h"
 #include "quant/activation_stats.h"
@@ -29,8 +30,9 @@ class ModuleQuantizer {
     ModuleQuantizer(CpuBackend& backend, ThreadPool& threads, CheckpointWriter& writer, bool search)
         : backend_(backend), threads_(threads), writer_(writer), search_(search) {}
 
-    // Writes the module's tensors. inputs: what it is given; nullptr where calibration never ran it.
-    ModuleResult quantize(const ModulePlan& plan, ActivationStats* inputs);
+    // Writes the tensors of modules that share their input and scheme, which other programs multiply as one: NVFP4
+    // gives them one weight_scale_2. inputs: what they are given; nullptr where calibration never ran them.
+    std::vector<ModuleResult> quantize(std::span<const ModulePlan* const> fused, ActivationStats* inputs);
 
  private:
     CpuBackend& backend_;

@@ -90,6 +90,8 @@ class Quantization {
     uint64_t bytes_of(const std::string& part) const;
     void report_progress(double share_of_part);
     void finish(const std::string& step, const std::string& part, const ordered_json& record);
+    ActivationStats* inputs_of(const ModulePlan& plan);
+    std::vector<std::vector<const ModulePlan*>> fused_modules(const std::string& part);
     ordered_json quantize_part(const std::string& part, double begin);
     ordered_json write_cache_scales(const std::string& attention);
     Calibration::Progress calibration_progress();
@@ -207,18 +209,42 @@ Calibration::Progress Quantization::calibration_progress() {
     };
 }
 
+ActivationStats* Quantization::inputs_of(const ModulePlan& plan) {
+    if (plan.module == "lm_head") return &calibration_->head_inputs();
+    return backend_.inputs(&loader_.linear(plan.module).packed);
+}
+
+// The part's modules, those together that are given the same and become the same NVFP4: q, k and v; gate and up.
+std::vector<std::vector<const ModulePlan*>> Quantization::fused_modules(const std::string& part) {
+    std::vector<std::vector<const ModulePlan*>> groups;
+    for (const ModulePlan& plan : plan_.modules) {
+        if (part_of(plan) != part) continue;
+        const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& members) {
+            const ModulePlan& first = *members.front();
+            return plan.algo != QuantAlgo::fp8 && first.algo == plan.algo && inputs_of(plan) != nullptr &&
+                   inputs_of(first) == inputs_of(plan);
+        });
+        if (group != groups.end()) {
+            group->push_back(&plan);
+        } else {
+            groups.push_back({&plan});
+        }
+    }
+    return groups;
+}
+
 // begin: the share of the part that is done.
 ordered_json Quantization::quantize_part(const std::string& part, double begin) {
     backend_.pause();
     ModuleQuantizer quantizer(backend_, threads_, *writer_, options_.search);
     ordered_json modules = ordered_json::array();
     uint64_t done = 0;
-    for (const ModulePlan& plan : plan_.modules) {
-        if (part_of(plan) != part) continue;
-        ActivationStats* inputs = plan.module == "lm_head" ? &calibration_->head_inputs()
-                                                           : backend_.inputs(&loader_.linear(plan.module).packed);
-        modules.push_back(module_json(plan, quantizer.quantize(plan, inputs)));
-        done += plan.source.record->length;
+    for (const std::vector<const ModulePlan*>& fused : fused_modules(part)) {
+        const std::vector<ModuleResult> results = quantizer.quantize(fused, inputs_of(*fused.front()));
+        for (size_t i = 0; i < fused.size(); ++i) {
+            modules.push_back(module_json(*fused[i], results[i]));
+            done += fused[i]->source.record->length;
+        }
         report_progress(begin + (1.0 - begin) * static_cast<double>(done) / static_cast<double>(part_bytes_));
     }
     return modules;
