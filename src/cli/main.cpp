@@ -55,8 +55,8 @@ int run(int argc, char** argv) {
     CLI::App app("Serves hybrid language models to coding agents on one machine", "colugo");
     app.set_version_flag("--version", "colugo " COLUGO_VERSION);
     app.require_subcommand(0, 1);
-    const std::vector<Command> commands = {add_run_command(app), add_quantize_command(app), add_inspect_command(app),
-                                           add_doctor_command(app)};
+    const std::vector<Command> commands = {add_run_command(app), add_quantize_command(app), add_eval_command(app),
+                                           add_inspect_command(app), add_doctor_command(app)};
     std::vector<std::string> all = arguments(argc, argv);
     add_settings_sources(app, all);
     try {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/calibration_text.h"
 #include "cli/command.h"
+#include "cli/conversations.h"
 #include "cli/interrupt.h"
 #include "cli/model_flags.h"
 #include "cli/progress_bar.h"
@@ -87,8 +87,8 @@ class QuantizeCommand {
         options.search = scales_ == "searched";
         options.resume = resume_;
         const ModelText text(source_);
-        CalibrationText calibration =
-            read_calibration(calibration_, text, read_model_config(source_), samples_, kLongestSequence);
+        Conversations calibration =
+            read_conversations(calibration_, text, read_model_config(source_), samples_, kLongestSequence);
         options.calibration = std::move(calibration.sequences);
         options.calibration_info = {
             {"from", calibration.name}, {"records", calibration.records}, {"used", options.calibration.size()}};
