@@ -106,7 +106,7 @@ def _apply(word, pair):
     return tuple(result)
 
 
-def _tokenizer_json(vocab, merges, added):
+def tokenizer_json(vocab, merges, added):
     flags = dict(single_word=False, lstrip=False, rstrip=False, normalized=False)
     return {
         "version": "1.0",
@@ -140,7 +140,7 @@ def _tokenizer_json(vocab, merges, added):
     }
 
 
-def _tokenizer_config(added):
+def tokenizer_config(added):
     flags = dict(lstrip=False, normalized=False, rstrip=False, single_word=False)
     return {
         "add_bos_token": False,
@@ -169,8 +169,8 @@ def _built_in(folder, vocab_size):
     added = {text: len(vocab) + index for index, text in enumerate(SPECIAL)}
     if len(vocab) + len(added) > vocab_size:
         raise SystemExit(f"vocab_size {vocab_size} is below the built-in tokenizer's {len(vocab) + len(added)} tokens")
-    write_json(os.path.join(folder, "tokenizer.json"), _tokenizer_json(vocab, merges, added))
-    write_json(os.path.join(folder, "tokenizer_config.json"), _tokenizer_config(added))
+    write_json(os.path.join(folder, "tokenizer.json"), tokenizer_json(vocab, merges, added))
+    write_json(os.path.join(folder, "tokenizer_config.json"), tokenizer_config(added))
     write_text(os.path.join(folder, "chat_template.jinja"), CHAT_TEMPLATE)
     return added
 

@@ -174,9 +174,13 @@ double Quantization::estimate_seconds() {
                               1e-3f);
     });
     const double search = 2.0 * seconds_since(start) / (double{kN} * k);  // codes and files are as much again
-    double weights = 0.0;
-    for (const ModulePlan& module : plan_.modules) weights += static_cast<double>(module.n) * module.k;
-    return weights * (product * static_cast<double>(tokens_ + kTrialRows) + search);
+    double seconds = 0.0;
+    for (const ModulePlan& module : plan_.modules) {
+        const int64_t rows =
+            kTrialRows + (module.module == "lm_head" ? 0 : tokens_);  // calibration ends before the head
+        seconds += static_cast<double>(module.n) * module.k * (product * static_cast<double>(rows) + search);
+    }
+    return seconds;
 }
 
 // All that the bytes of the result depend on.
