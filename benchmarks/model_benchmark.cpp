@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -216,20 +215,22 @@ int main(int argc, char** argv) {
     using colugo::kernels::KvType;
     colugo::Options options;
     CLI::App app("Times whole passes of a model.");
-    app.add_option("--model", options.model)->required();
-    app.add_option("--threads", options.threads);
-    app.add_option("--compute", options.compute)
-        ->transform(CLI::Transformer(
-            std::map<std::string, ComputeMode>{{"bf16", ComputeMode::bf16}, {"f32", ComputeMode::f32}}));
-    app.add_option("--kv", options.kv_type)
-        ->transform(CLI::Transformer(
-            std::map<std::string, KvType>{{"f32", KvType::f32}, {"bf16", KvType::bf16}, {"fp8", KvType::fp8}}));
-    app.add_option("--prefill", options.prefill);
-    app.add_option("--decode", options.decode);
-    app.add_option("--depths", options.depths)->delimiter(',');
-    app.add_option("--rounds", options.rounds);
-    app.add_option("--json", options.json_path);
+    std::string compute = "bf16", kv_type = "bf16";
+    app.add_option("--model", options.model, "A checkpoint folder")->required();
+    app.add_option("--threads", options.threads)->capture_default_str();
+    app.add_option("--compute", compute)->check(CLI::IsMember({"bf16", "f32"}))->capture_default_str();
+    app.add_option("--kv", kv_type, "Keys and values")
+        ->check(CLI::IsMember({"bf16", "f32", "fp8"}))
+        ->capture_default_str();
+    app.add_option("--prefill", options.prefill, "Tokens of a prefill pass")->capture_default_str();
+    app.add_option("--decode", options.decode, "Decode passes for each number of rows")->capture_default_str();
+    app.add_option("--depths", options.depths, "Positions before the prefill, separated by commas")->delimiter(',');
+    app.add_option("--rounds", options.rounds, "Of which the median counts")->capture_default_str();
+    app.add_option("--json", options.json_path, "Write the figures to this file");
     CLI11_PARSE(app, argc, argv);
+    if (compute == "f32") options.compute = ComputeMode::f32;
+    if (kv_type == "f32") options.kv_type = KvType::f32;
+    if (kv_type == "fp8") options.kv_type = KvType::fp8;
     try {
         colugo::Benchmark(options).run();
     } catch (const colugo::Error& error) {

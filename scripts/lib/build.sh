@@ -24,7 +24,7 @@ configure_preset() {
 
 # build_preset NAME JOBS: everything, tests and benchmarks too.
 build_preset() {
-    configure_preset "$1" -DCOLUGO_TESTS=ON -DCOLUGO_BENCHMARKS=ON && cmake --build --preset "$1" -j "$2"
+    configure_preset "$1" && cmake --build --preset "$1" -j "$2"
 }
 
 # build_program JOBS: the release program alone. A build folder that is there keeps its settings.

@@ -44,15 +44,23 @@ int report(int exit_code, std::string_view sentence) {
     return exit_code;
 }
 
+// " run", or nothing when no command was given.
+std::string given(const std::vector<Command>& commands) {
+    for (const Command& command : commands) {
+        if (command.app->parsed()) return " " + command.app->get_name();
+    }
+    return "";
+}
+
 Outcome execute(const std::vector<Command>& commands) {
     for (const Command& command : commands) {
         if (command.app->parsed()) return command.execute();
     }
-    throw CLI::RequiredError("A command");
+    throw CLI::RequiredError("A command (run, quantize, eval, inspect, doctor)");
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("Serves hybrid language models to coding agents on one machine", "colugo");
+    CLI::App app("Runs hybrid language models (Qwen3.5, Qwen3.6) on the CPU of one machine", "colugo");
     app.set_version_flag("--version", "colugo " COLUGO_VERSION);
     app.require_subcommand(0, 1);
     const std::vector<Command> commands = {add_run_command(app), add_quantize_command(app), add_eval_command(app),
@@ -74,7 +82,8 @@ int run(int argc, char** argv) {
             app.exit(error);
             return std::cout.flush() ? 0 : kFailed;
         }
-        return report(kUsage, fmt::format("{} (colugo --help shows what is accepted)", error.what()));
+        return report(kUsage,
+                      fmt::format("{} (colugo{} --help shows what is accepted)", error.what(), given(commands)));
     } catch (const Interrupted&) {
         return kInterrupted;
     } catch (const Error& error) {

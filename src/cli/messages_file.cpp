@@ -25,7 +25,8 @@ ChatInput parse_conversation(const std::string& text, const std::string& source)
     const auto refuse = [&](const std::string& expected) {
         fail(ErrorCode::invalid_file, "{} is no conversation: expected {}", source, expected);
     };
-    if (!document.is_object()) refuse("an object with \"messages\"");
+    if (document.is_array()) document = {{"messages", std::move(document)}};
+    if (!document.is_object()) refuse("an object with \"messages\", or a list of messages");
     ChatInput input;
     for (auto& [key, value] : document.items()) {
         if (key == "messages") {

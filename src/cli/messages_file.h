@@ -1,5 +1,5 @@
 // A conversation in a file, as OpenAI's chat completions take it: {"messages": [...], "tools": [...],
-// "chat_template_kwargs": {...}}, the last two optional.
+// "chat_template_kwargs": {...}}, the last two optional; or the list of messages alone.
 #pragma once
 
 #include <string>

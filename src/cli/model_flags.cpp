@@ -33,7 +33,8 @@ ModelFlags::ModelFlags(CLI::App& app) {
     app.add_option("-c,--ctx-size", ctx_size_, "Longest context in tokens (0: the model's own, or what fits in memory)")
         ->check(whole_number(0, kMostContext))
         ->capture_default_str();
-    app.add_option("--compute", compute_, "What is stored between operations: bf16, or f32 (exact, slower)")
+    app.add_option("--compute", compute_,
+                   "What the inputs of products are rounded to: bf16, or f32 (not at all; slower)")
         ->check(CLI::IsMember({"bf16", "f32"}))
         ->capture_default_str();
     app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8")

@@ -38,10 +38,11 @@ std::string modules_table(const ordered_json& report) {
         out += fmt::format("{:<58} scale {:.4g}, largest {:.4g}\n", scale["tensor"].get_ref<const std::string&>(),
                            scale["scale"].get<double>(), scale["amax"].get<double>());
     }
-    return out + fmt::format(
-                     "{} became {}; error: of a layer's output on calibration rows, and with every scale by "
-                     "largest magnitude\n",
-                     bytes_text(report["source_bytes"].get<uint64_t>()), bytes_text(report["bytes"].get<uint64_t>()));
+    return out +
+           fmt::format(
+               "{} became {}. error: relative, of a module's output on rows of the calibration; by amax: the same "
+               "with scales by largest magnitude; saturated: weights beyond the largest code\n",
+               bytes_text(report["source_bytes"].get<uint64_t>()), bytes_text(report["bytes"].get<uint64_t>()));
 }
 
 std::string duration_text(double seconds) {
@@ -112,7 +113,7 @@ class QuantizeCommand {
                 write_note(fmt::format("colugo: note: {}\n", on_one_line(notice)));
             }
             write_note(fmt::format(
-                "{} layers, {} to {}; calibrated with {} conversations ({} tokens) from {}; {} of "
+                "{} modules, {} to {}; calibrated with {} conversations ({} tokens) from {}; {} of "
                 "scratch beside the result; about {}\n",
                 estimate.modules, bytes_text(estimate.source_bytes), bytes_text(estimate.output_bytes),
                 options.calibration.size(), estimate.tokens, options.calibration_info["from"].get<std::string>(),

@@ -74,7 +74,7 @@ class RunCommand {
 RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     app.add_option("-m,--model", model_, "The checkpoint's folder");
     app.add_option("-n,--predict,--n-predict", max_tokens_,
-                   "New tokens at most (-1: to the end of the context; default -1, with --logits 0)")
+                   "New tokens at most; -1: to the end of the context (default -1, and 0 with --logits)")
         ->check(whole_number(-1, int64_t{1} << 31));
     add_sampling(app);
     app.add_flag("--print-ids", print_ids_, "Print the new tokens' ids instead of their text");

@@ -66,7 +66,8 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
             const CLI::Option* option = find(item);
             if (option == nullptr || !option->get_configurable()) {
                 throw CLI::ValidationError("--config",
-                                           "the file sets " + item.fullname() + ", which is no option of a file");
+                                           "the file sets " + item.fullname() +
+                                               ", which is no option of a command's table ([run], then threads = 4)");
             }
             if (!set.insert(option).second) {
                 throw CLI::ValidationError("--config", "the file sets " + item.fullname() + " twice, by two names");

@@ -155,9 +155,7 @@ CheckpointWriter::CheckpointWriter(const std::string& destination, const std::ve
 CheckpointWriter::~CheckpointWriter() = default;
 
 void CheckpointWriter::refuse_destination() const {
-    fail(ErrorCode::invalid_argument,
-         "{} already exists; the output has to be a folder that does not, not even empty: remove it or name another",
-         destination_);
+    fail(ErrorCode::invalid_argument, "{} already exists; expected the name of a new folder", destination_);
 }
 
 void CheckpointWriter::refuse_partial() const {

@@ -25,6 +25,10 @@ TEST(MessagesFile, ReadsAConversation) {
     EXPECT_TRUE(input.add_generation_prompt);
 }
 
+TEST(MessagesFile, AListIsItsMessages) {
+    EXPECT_EQ(read(R"([{"role": "user", "content": "hi"}])").messages.size(), 1u);
+}
+
 TEST(MessagesFile, PartsMayBeAbsentEmptyOrNull) {
     for (const char* rest : {"", R"(, "tools": null, "chat_template_kwargs": null)", R"(, "tools": [])"}) {
         const ChatInput input = read(std::string(R"({"messages": [{"role": "user", "content": "hi"}])") + rest + "}");
@@ -38,7 +42,8 @@ TEST(MessagesFile, RefusesByName) {
     EXPECT_ERROR(ErrorCode::invalid_file, "is not JSON", read("{"));
     EXPECT_ERROR(ErrorCode::invalid_file, "chat.json: messages[0].role is missing", read(R"({"messages": [{}]})"));
     EXPECT_ERROR(ErrorCode::invalid_file, "\"messages\" twice", read(R"({"messages": [], "messages": []})"));
-    EXPECT_ERROR(ErrorCode::invalid_file, "an object", read("[]"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "an object", read("5"));
+    EXPECT_ERROR(ErrorCode::invalid_file, "at least one message", read("[]"));
     EXPECT_ERROR(ErrorCode::invalid_file, "messages", read("{}"));
     EXPECT_ERROR(ErrorCode::invalid_file, "at least one message", read(R"({"messages": []})"));
     EXPECT_ERROR(ErrorCode::invalid_file, "at least one message", read(R"({"messages": "hi"})"));

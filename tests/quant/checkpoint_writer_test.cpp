@@ -213,7 +213,7 @@ TEST_F(CheckpointWriterTest, RefusesFinishedStepsWithoutTheirBytes) {
 
 TEST_F(CheckpointWriterTest, RefusesWhatIsInTheWay) {
     fs::create_directory(out_);
-    EXPECT_ERROR(ErrorCode::invalid_argument, "out already exists; the output has to be", open(false));
+    EXPECT_ERROR(ErrorCode::invalid_argument, "out already exists; expected the name of a new folder", open(false));
     EXPECT_ERROR(ErrorCode::invalid_argument, "out already exists", open(true));
     fs::remove(out_);
     fs::create_symlink(folder_.path() + "/nowhere", out_);

@@ -71,10 +71,11 @@ def gated_delta(q, k, v, beta, g, state=None, chunk=CHUNK):
     if state is None:
         state = v.new_zeros(batch, value_heads, q.shape[-1], value_width)
     outputs = []
-    for i in range(count):
-        delta = u[:, :, i] - w[:, :, i] @ state
-        outputs.append(queries[:, :, i] @ state + inside[:, :, i] @ delta)
-        state = last[:, :, i] * state + outgoing[:, :, i] @ delta
+    # unbind: the gradient of one slice after the other would fill and add whole tensors
+    for u_i, w_i, q_i, inside_i, last_i, out_i in zip(*(x.unbind(2) for x in (u, w, queries, inside, last, outgoing))):
+        delta = u_i - w_i @ state
+        outputs.append(q_i @ state + inside_i @ delta)
+        state = last_i * state + out_i @ delta
     o = torch.cat(outputs, 2).transpose(1, 2)
     return o[:, :length], state
 

@@ -8,6 +8,7 @@ import dataclasses
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from gated_delta import gated_delta
 
@@ -22,8 +23,8 @@ class Shape:
     num_attention_heads: int = 2
     num_key_value_heads: int = 1
     head_dim: int = 256
-    linear_num_key_heads: int = 2
-    linear_num_value_heads: int = 4
+    linear_num_key_heads: int = 1
+    linear_num_value_heads: int = 2
     linear_key_head_dim: int = 128
     linear_value_head_dim: int = 128
     linear_conv_kernel_dim: int = 4
@@ -45,19 +46,6 @@ class Shape:
     @property
     def value_dim(self):
         return self.linear_num_value_heads * self.linear_value_head_dim
-
-
-_compiled = {}
-
-
-def compile_parts():
-    """Compile the parts between the large cores (attention, the recurrence); same results up to rounding."""
-    for part in (_gdn_inputs, _gdn_output, _attention_inputs, _attention_output, _mlp):
-        _compiled[part] = torch.compile(part, dynamic=False)
-
-
-def _call(part, *arguments):
-    return _compiled.get(part, part)(*arguments)
 
 
 def rms_norm(x, weight, eps):
@@ -110,14 +98,14 @@ class GatedDeltaNet(nn.Module):
         window, state = cache.recurrent(self) if cache else (None, None)
         if window is None:
             window = x.new_zeros(x.shape[0], s.linear_conv_kernel_dim - 1, self.conv1d.weight.shape[0])
-        q, k, v, beta, g, z, window = _call(
-            _gdn_inputs, x, window, norm, self.in_proj_qkv.weight, self.in_proj_z.weight, self.in_proj_b.weight,
+        q, k, v, beta, g, z, window = _gdn_inputs(
+            x, window, norm, self.in_proj_qkv.weight, self.in_proj_z.weight, self.in_proj_b.weight,
             self.in_proj_a.weight, self.conv1d.weight, self.A_log, self.dt_bias, s.rms_norm_eps,
             s.linear_num_key_heads, s.linear_num_value_heads, s.linear_key_head_dim)  # fmt: skip
         o, state = gated_delta(q, k, v, beta, g, state)
         if cache:
             cache.set_recurrent(self, window, state)
-        return _call(_gdn_output, x, o, z, self.norm.weight, self.out_proj.weight, s.rms_norm_eps)
+        return _gdn_output(x, o, z, self.norm.weight, self.out_proj.weight, s.rms_norm_eps)
 
 
 def _rotate(x, cos, sin):
@@ -163,13 +151,13 @@ class Attention(nn.Module):
     def inputs(self, x, norm, positions):
         """q [B, heads, T, width], k and v [B, kv heads, T, width], gate [B, T, heads * width]"""
         s = self.shape
-        return _call(
-            _attention_inputs, x, norm, self.q_proj.weight, self.k_proj.weight, self.v_proj.weight, self.q_norm.weight,
+        return _attention_inputs(
+            x, norm, self.q_proj.weight, self.k_proj.weight, self.v_proj.weight, self.q_norm.weight,
             self.k_norm.weight, *self.rotation(positions), s.rms_norm_eps, s.num_attention_heads,
             s.num_key_value_heads)  # fmt: skip
 
     def output(self, x, o, gate):
-        return _call(_attention_output, x, o, gate, self.o_proj.weight)
+        return _attention_output(x, o, gate, self.o_proj.weight)
 
     def expand(self, x):
         """Each key/value head once for every query head that reads it."""
@@ -200,7 +188,7 @@ class Mlp(nn.Module):
         self.down_proj = nn.Linear(shape.intermediate_size, shape.hidden_size, bias=False)
 
     def forward(self, x, norm, eps):
-        return _call(_mlp, x, norm, self.gate_proj.weight, self.up_proj.weight, self.down_proj.weight, eps)
+        return _mlp(x, norm, self.gate_proj.weight, self.up_proj.weight, self.down_proj.weight, eps)
 
 
 class Norm(nn.Module):
@@ -278,7 +266,7 @@ class Nano(nn.Module):
         x = self.model.embed_tokens(ids)
         for layer in self.model.layers:
             if checkpointing:
-                x = torch.utils.checkpoint.checkpoint(layer, x, positions, use_reentrant=False)
+                x = checkpoint(layer, x, positions, use_reentrant=False)
             else:
                 x = layer(x, positions, cache)
         if cache:
