@@ -17,8 +17,12 @@ class Shell:
 
     def __init__(self, rng):
         self.wrapped = rng.random() < 0.5
-        self.prefix = "cd /testbed && " if rng.random() < 0.12 else ""
-        self.python = rng.choice(["python", "python", "python3"])
+        self.prefix, self.python, self.convention = "", "python", ""  # `convention` tells of what is unusual
+        if rng.random() < 0.1:
+            folder = rng.choice(["/testbed", "/repo", "/work", "/src"])
+            self.prefix, self.convention = f"cd {folder} && ", f" Work in {folder}."
+        elif rng.random() < 0.1:
+            self.python, self.convention = "python3", " Use python3."
         self.tools = self.TOOLS
 
     def _run(self, command):
@@ -68,6 +72,8 @@ class Shell:
 
 class Functions:
     """Several tools; their names and their parameters' names have to be read from the tools' descriptions."""
+
+    convention = ""
 
     def __init__(self, rng):
         pick = rng.choice

@@ -118,5 +118,5 @@ def recall(rng, size):
 
 
 def trace(rng, size):
-    family = rng.choice([call_functions, call_functions, recall, no_call] if size else [call_functions, recall, recall])
+    family = rng.choice([call_functions, call_functions, recall, no_call]) if size else recall  # schemas are long
     return family(rng, size)

@@ -48,21 +48,30 @@ def head_loss(hidden, head, targets, weights):
     return total, chosen, losses, best == targets
 
 
-class MtpPass:
-    """The head's layer over a batch: depth 1 everywhere, deeper depths from sampled places."""
+def _rate(hits):
+    return hits.float().sum() / max(1, len(hits))
 
-    def __init__(self, model, ids, hidden):
-        self.model, self.mtp, self.ids = model, model.mtp, ids
+
+class MtpPass:
+    """The head's layer over a batch: depth 1 from row `first` on, deeper depths from chosen rows."""
+
+    def __init__(self, model, ids, hidden, first=0):
+        self.model, self.mtp, self.ids, self.first = model, model.mtp, ids, first
         self.layer = self.mtp.layers[0]
         self.attention = self.layer.self_attn
         positions = torch.arange(1, ids.shape[1])
         x = self.mtp.row(model.model.embed_tokens(ids[:, 1:]), hidden[:, :-1])
         q, self.keys, self.values, gate = self.attention.inputs(x, self.layer.input_layernorm.weight, positions)
+        mask = None
+        if first:
+            q, gate, x = q[:, :, first:], gate[:, first:], x[:, first:]
+            mask = torch.ones(q.shape[2], self.keys.shape[2], dtype=torch.bool).tril(first)
         o = F.scaled_dot_product_attention(
-            q, self.attention.expand(self.keys), self.attention.expand(self.values), is_causal=True
+            q, self.attention.expand(self.keys), self.attention.expand(self.values), mask, is_causal=mask is None
         )
         x = self.layer.feed_forward(self.attention.output(x, o, gate))
-        self.hidden = self.mtp.norm(x)  # [B, T - 1, H]: row i, of h_i and token i + 1, predicts token i + 2
+        # [B, T - 1 - first, H]: the row of h_i and token i + 1 predicts token i + 2
+        self.hidden = self.mtp.norm(x)
 
     def chain(self, rows, depth):
         """Yields (hidden [B, R, H], place of the predicted token [B, R]) for depths 2..depth from rows [B, R].
@@ -70,7 +79,7 @@ class MtpPass:
         The row of depth d sees the true rows up to its beginning and the chain's own rows, as drafting does.
         """
         batch = torch.arange(len(rows))[:, None]
-        hidden = self.hidden[batch, rows]
+        hidden = self.hidden[batch, rows - self.first]
         places = torch.arange(self.keys.shape[2])
         hides = (places > rows[..., None])[:, None]  # [B, 1, R, T - 1]
         past_keys, past_values = self.attention.expand(self.keys), self.attention.expand(self.values)
@@ -96,7 +105,7 @@ def mtp_losses(model, ids, hidden, weights, depth, rows):
     head = model.head
     mtp = MtpPass(model, ids, hidden)
     loss, _, _, hits = head_loss(mtp.hidden[:, :-1], head, ids[:, 2:], weights[:, 2:])
-    losses, rates = [loss], [hits.float().mean()]
+    losses, rates = [loss], [_rate(hits)]
     if depth > 1:
         ends = ids.shape[1] - depth - 1
         # The places whose whole chain is to be predicted come first, at random.
@@ -106,5 +115,5 @@ def mtp_losses(model, ids, hidden, weights, depth, rows):
         for deeper, places in mtp.chain(chosen, depth):
             loss, _, _, hits = head_loss(deeper, head, ids[batch, places], weights[batch, places])
             losses.append(loss)
-            rates.append(hits.float().mean())
+            rates.append(_rate(hits))
     return losses, rates

@@ -1,13 +1,14 @@
 """Procedural agent traces: conversations in which every call follows from what was said and shown before, and from
 nothing else. All names are made up for each trace, so a model can only be right by copying from the context.
 
-trace(seed, size) gives (messages, tools); sizes 0, 1, 2 are about 150, 400 and 1,500 tokens. The same seed gives the
-same trace everywhere. Functions of a family take the random stream, the dialect and the size.
+trace(seed, size) gives (messages, tools); sizes 0, 1, 2 are about 250, 450 and 1,250 tokens. The same seed gives the
+same trace everywhere (with `modules`, where the standard library is the same).
 """
 
 import random
 
 import function_traces
+import library
 import names
 from code_lines import code_line, function_body
 from dialects import Functions, Shell
@@ -21,7 +22,7 @@ class Conversation:
         self.thinks = rng.random() < 0.25  # says before some calls what it is going to do
 
     def user(self, text):
-        self.messages.append({"role": "user", "content": text})
+        self.messages.append({"role": "user", "content": text + self.dialect.convention})
 
     def call(self, *calls, thought=""):
         thought = thought if self.thinks and self.rng.random() < 0.7 else ""
@@ -83,7 +84,8 @@ def fix(c):
     test = names.path(c.rng, "tests", "py")
     steps = [f"In {path} the function `{symbol}` sets {variable} to {old}; it should be {new}."]
     steps.append(c.pick(f"Then run {test}.", f"Check it with {test}.", f"The test is {test}."))
-    c.user(" ".join(steps))
+    shows = c.rng.random() < 0.4
+    c.user(" ".join(steps) + (" Show the diff." if shows else ""))
     c.call(c.dialect.search(f"def {symbol}", path), thought=f"I look for {symbol} in {path}.")
     body = function_body(c.rng, symbol, "def", c.amount(1, 4, 14))
     c.shown(f"{line}:{body[0]}" if c.rng.random() < 0.8 else f"{path}:{line}:{body[0]}")
@@ -94,16 +96,16 @@ def fix(c):
     c.call(c.dialect.edit(path, f"{variable} = {old}", f"{variable} = {new}"), thought=f"{old} becomes {new}.")
     c.shown("")
     c.call(c.dialect.test(test), thought="Now the test.")
-    _tested(c, path, test, symbol)
+    _tested(c, path, test, symbol, shows)
 
 
-def _tested(c, path, test, symbol):
+def _tested(c, path, test, symbol, shows):
     if c.size and c.rng.random() < 0.5:
         case = "test_" + names.snake(c.rng, 1, 2).strip("_")
         c.shown(f"FAILED {test}::{case} - assert {c.rng.randint(0, 99)} == {c.rng.randint(100, 999)}", failed=True)
         c.call(c.dialect.test(f"{test}::{case}"), thought=f"{case} fails; I run it alone.")
     c.shown(f"{c.rng.randint(1, 40)} passed in {c.rng.randint(0, 9)}.{c.rng.randint(10, 99)}s")
-    if c.rng.random() < 0.5:
+    if shows:
         c.call(c.dialect.diff(path), thought=f"I show what changed in {path}.")
         c.shown(f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}")
     c.answer(f"`{symbol}` in {path} is corrected and {test} passes.")
@@ -191,7 +193,7 @@ def echo(c):
         c.user(c.pick(f"Run `{command}`.", f"Run this:\n\n{command}", f"Please run {command}"))
         c.call(c.dialect.command(command))
         c.shown(" ".join(names.word(c.rng) for _ in range(c.amount(3, 8, 40))))
-        c.answer(c.pick("Done.", "That ran.", "Here it is."))
+        c.answer("Done.")
 
 
 def reproduce(c):
@@ -222,15 +224,21 @@ SYSTEMS = [
 ]
 
 
-def trace(seed, size):
-    """(messages, tools) of the trace `seed`; tools may be None in short ones, where the format needs no introduction."""
+def trace(seed, size, modules=None):
+    """(messages, tools) of the trace `seed`; tools may be None in short ones, where the format needs no introduction.
+
+    With `modules` (library.load()) some of the longer traces show real code.
+    """
     rng = random.Random(seed)
-    if rng.random() < (0.35 if size == 0 else 0.25):
+    if rng.random() < (0.15 if size == 0 else 0.25):
         return function_traces.trace(rng, size)
     shell = size == 0 or rng.random() < 0.7
     c = Conversation(rng, Shell(rng) if shell else Functions(rng), size)
     for _ in range(1 if size < 2 else rng.randint(1, 4)):
-        rng.choice(AGENT)(c)
+        if modules and size and rng.random() < 0.3:
+            library.read_code(c, modules)
+        else:
+            rng.choice(AGENT)(c)
     head = [{"role": "system", "content": rng.choice(SYSTEMS)}] if size and rng.random() < 0.6 else []
-    tools = c.dialect.tools if size or rng.random() < 0.1 else None
+    tools = c.dialect.tools if size else None
     return head + c.messages, tools
