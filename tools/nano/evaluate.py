@@ -80,7 +80,7 @@ class Evaluation:
             "calls": calls,
             "expected_programs": scoring.executables(scoring.parse_calls(expected) or []),
             "programs": scoring.executables(calls or []),
-            "from_prompt": scoring.names_from(text, prompt),
+            "from_prompt": scoring.names_from(calls or [], prompt),
             "length": len(tokens),
             "expected_length": len(wanted),
             "loss": losses.sum().item(),
@@ -93,7 +93,7 @@ class Evaluation:
         results = []
         for index, one in enumerate(recorded):
             share = turns // len(recorded) + (index < turns % len(recorded))
-            results += self.conversation(one, share)
+            results += self.conversation(one, share) if share else []
         return summary(results), results
 
     @torch.no_grad()

@@ -117,6 +117,19 @@ def recall(rng, size):
     return messages, None
 
 
+def repeat(rng, size):
+    """Say it again: nothing but copying, which is learned from this first."""
+    makes = [names.word, names.snake, names.path, names.symbol, names.constant]
+    make = rng.choice(makes)
+    parts = [(make if rng.random() < 0.7 else rng.choice(makes))(rng) for _ in range(rng.randint(3, (12, 20, 60)[size]))]
+    text = rng.choice([" ", ", ", "\n"]).join(parts)
+    request = rng.choice([f"Repeat this:\n{text}", f"Say again: {text}", f"{text}\n\nOnce more, please."])
+    return [{"role": "user", "content": request}, {"role": "assistant", "content": text}], None
+
+
 def trace(rng, size):
-    family = rng.choice([call_functions, call_functions, recall, no_call]) if size else recall  # schemas are long
+    if size:
+        family = rng.choice([call_functions, call_functions, call_functions, recall, recall, no_call, no_call, repeat])
+    else:  # without tools, whose schemas are long
+        family = rng.choice([recall, repeat, repeat])
     return family(rng, size)

@@ -5,7 +5,7 @@ from collections import Counter
 
 _CALL = re.compile(r"<tool_call>\n<function=([^\n>]+)>\n(.*?)</function>\n</tool_call>", re.S)
 _PARAMETER = re.compile(r"<parameter=([^\n>]+)>\n(.*?)\n</parameter>\n", re.S)
-_NAME = re.compile(r"[\w./-]*(?:/|\.py|_)[\w./-]*|[A-Za-z_]\w{4,}")
+_NAME = re.compile(r"[\w./-]+")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _SPLIT = re.compile(r"\|\||\||&&|;|\n")
 _PREFIXES = {"env", "time", "nice", "sudo", "exec", "command"}
@@ -72,10 +72,16 @@ def best_constant(expected):
     return max(scored, key=lambda pair: pair[0]) if expected else (0.0, Counter())
 
 
-def names_from(text, prompt):
-    """Whether some path or symbol of `text` (at least 5 characters, not a word of every prompt) occurs in the prompt."""
-    words = {word.strip("./-") for word in _NAME.findall(text)}
-    return any(len(word) >= 5 and word in prompt for word in words if word not in _COMMON)
+def names_from(calls, prompt):
+    """Whether a path or symbol in the calls' parameters occurs in the prompt as a whole.
+
+    Paths have a slash or a file's extension, symbols an underscore or capitals inside; folders that any repository has
+    and words of the shell do not count.
+    """
+    found = {name.strip("./-:") for _, parameters in calls for text in parameters.values() for name in _NAME.findall(text)}
+    wanted = [name for name in found if len(name) >= 5 and name not in _COMMON and _SPECIFIC.search(name)]
+    return any(re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", prompt) for name in wanted)
 
 
-_COMMON = set("tool_call function parameter command python pytest /testbed testbed head tail grep find print import".split())
+_SPECIFIC = re.compile(r"\w/\w|\w\.\w|\w_\w|[a-z][A-Z]")
+_COMMON = {"/testbed", "testbed", "/dev/null", "dev/null", "test_file.py", "setup.py", "__init__.py", "__init__"}

@@ -230,7 +230,7 @@ def trace(seed, size, modules=None):
     With `modules` (library.load()) some of the longer traces show real code.
     """
     rng = random.Random(seed)
-    if rng.random() < (0.15 if size == 0 else 0.25):
+    if rng.random() < (0.45 if size == 0 else 0.25):
         return function_traces.trace(rng, size)
     shell = size == 0 or rng.random() < 0.7
     c = Conversation(rng, Shell(rng) if shell else Functions(rng), size)
