@@ -290,14 +290,17 @@ float read_scale(const StoredTensor& tensor) {
     return value;
 }
 
+void require_finite(const StoredTensor& tensor, uint64_t offset, uint64_t bytes) {
+    if (all_finite(tensor.bytes().subspan(offset, bytes), *tensor.record->dtype)) return;
+    fail(ErrorCode::invalid_file, "tensor {} holds a value that is not finite", tensor.record->name);
+}
+
 void read_floats(std::span<float> out, const StoredTensor& tensor, uint64_t first) {
     const DType dtype = *tensor.record->dtype;
-    const std::span<const std::byte> bytes =
-        tensor.bytes().subspan(first * dtype_size(dtype), out.size() * dtype_size(dtype));
-    if (!all_finite(bytes, dtype)) {
-        fail(ErrorCode::invalid_file, "tensor {} holds a value that is not finite", tensor.record->name);
-    }
-    convert(reinterpret_cast<std::byte*>(out.data()), WeightFormat::f32, bytes.data(), dtype, out.size());
+    const uint64_t offset = first * dtype_size(dtype), bytes = out.size() * dtype_size(dtype);
+    require_finite(tensor, offset, bytes);
+    convert(reinterpret_cast<std::byte*>(out.data()), WeightFormat::f32, tensor.bytes().subspan(offset, bytes).data(),
+            dtype, out.size());
 }
 
 std::vector<float> read_floats(const StoredTensor& tensor) {

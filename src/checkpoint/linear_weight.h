@@ -56,6 +56,8 @@ LinearWeight pack_linear(const LinearPlan& plan, ThreadPool& threads);
 
 // A scalar tensor's value. Throws invalid_file unless it is finite and above 0.
 float read_scale(const StoredTensor& tensor);
+// Throws invalid_file unless all of these bytes of a float tensor are finite values; other tensors pass.
+void require_finite(const StoredTensor& tensor, uint64_t offset, uint64_t bytes);
 // Any float tensor as f32. Throws invalid_file unless all values are finite.
 std::vector<float> read_floats(const StoredTensor& tensor);
 // Its values from `first` on, as many as `out` holds. The mapped pages stay.

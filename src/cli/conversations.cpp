@@ -120,7 +120,10 @@ Conversations read_conversations(const std::string& path, const ModelText& text,
     const size_t count = std::min(records.size(), static_cast<size_t>(samples));
     for (size_t i = 0; i < count; ++i) {
         std::vector<int32_t> tokens = render(records[i * records.size() / count], text);
-        if (tokens.size() > static_cast<size_t>(longest)) tokens.resize(static_cast<size_t>(longest));
+        if (tokens.size() > static_cast<size_t>(longest)) {
+            tokens.resize(static_cast<size_t>(longest));
+            ++out.cut;
+        }
         if (!tokens.empty()) out.sequences.push_back(std::move(tokens));
     }
     if (out.sequences.empty()) fail(ErrorCode::invalid_file, "{} renders to no token at all", out.name);

@@ -17,6 +17,7 @@ struct Conversations {
     std::string name;                             // the file, or what stands for the built-in set
     int64_t records = 0;                          // conversations there are
     std::vector<std::vector<int32_t>> sequences;  // the chosen ones' tokens
+    int64_t cut = 0;                              // how many of these were longer
 };
 
 // path: empty for the built-in ones. `samples` conversations, evenly over the file, rendered by the checkpoint's

@@ -31,8 +31,10 @@ std::string interval_text(const ordered_json& value, double factor, int digits, 
 }
 
 std::string result_text(const ordered_json& result) {
-    std::string out = fmt::format("{} tokens in {} sequences; in brackets 95 % intervals over sequences\n",
-                                  result["tokens"].get<int64_t>(), result["sequences"].get<size_t>());
+    const auto sequences = result["sequences"].get<size_t>();
+    std::string out =
+        fmt::format("{} in {}{}\n", count_text(result["tokens"].get<uint64_t>(), "token"),
+                    count_text(sequences, "sequence"), sequences > 1 ? "; in brackets 95 % intervals over them" : "");
     for (const ordered_json& model : result["models"]) {
         out += fmt::format("{}\n  perplexity       {}\n", model["checkpoint"].get_ref<const std::string&>(),
                            interval_text(model["perplexity"], 1.0, 4));
@@ -69,7 +71,10 @@ class EvalCommand {
 
     Outcome execute() const {
         if (checkpoint_.empty()) throw CLI::RequiredError("checkpoint");
-        if (text_.empty() == workload_.empty()) throw CLI::ValidationError("eval", "needs --text or --workload");
+        if (text_.empty() && workload_.empty()) throw CLI::ValidationError("eval", "needs --text or --workload");
+        if (!text_.empty() && !workload_.empty()) {
+            throw CLI::ValidationError("eval", "takes --text or --workload, not both");
+        }
         require_checkpoint_folder(checkpoint_);
         if (!against_.empty()) require_checkpoint_folder(against_);
         EvalOptions options;

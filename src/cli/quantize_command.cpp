@@ -51,6 +51,18 @@ std::string duration_text(double seconds) {
     return fmt::format("{:.1f} h", seconds / 3600.0);
 }
 
+std::string plan_text(const QuantizeEstimate& estimate, const QuantizeOptions& options) {
+    const ordered_json& calibration = options.calibration_info;
+    const auto cut = calibration["cut"].get<uint64_t>();
+    return fmt::format("{}, {} to {}; calibrated with {} ({}{}) from {}; {} of scratch beside the result; about {}\n",
+                       count_text(estimate.modules, "module"), bytes_text(estimate.source_bytes),
+                       bytes_text(estimate.output_bytes), count_text(options.calibration.size(), "conversation"),
+                       count_text(static_cast<uint64_t>(estimate.tokens), "token"),
+                       cut > 0 ? fmt::format(", {} cut to {}", cut, kLongestSequence) : "",
+                       calibration["from"].get_ref<const std::string&>(), bytes_text(estimate.scratch_bytes),
+                       duration_text(estimate.seconds));
+}
+
 class QuantizeCommand {
  public:
     explicit QuantizeCommand(CLI::App& app) {
@@ -62,7 +74,7 @@ class QuantizeCommand {
             ->check(CLI::IsMember({"fp8", "none"}));
         app.add_option("--calib", calibration_,
                        "Conversations that calibrate, as JSON lines (default: a few built in)");
-        app.add_option("--samples", samples_, "How many of them, evenly over the file")
+        app.add_option("--samples", samples_, "How many of them, evenly over the file; of each the first 1024 tokens")
             ->check(whole_number(1, 1 << 20))
             ->capture_default_str();
         app.add_option("--scales", scales_,
@@ -91,8 +103,10 @@ class QuantizeCommand {
         Conversations calibration =
             read_conversations(calibration_, text, read_model_config(source_), samples_, kLongestSequence);
         options.calibration = std::move(calibration.sequences);
-        options.calibration_info = {
-            {"from", calibration.name}, {"records", calibration.records}, {"used", options.calibration.size()}};
+        options.calibration_info = {{"from", calibration.name},
+                                    {"records", calibration.records},
+                                    {"used", options.calibration.size()},
+                                    {"cut", calibration.cut}};
         ThreadPool threads(threads_ > 0 ? threads_ : usable_cpus());
         const auto start = std::chrono::steady_clock::now();
         const ordered_json report = run(options, threads);
@@ -112,12 +126,7 @@ class QuantizeCommand {
             for (const std::string& notice : estimate.notices) {
                 write_note(fmt::format("colugo: note: {}\n", on_one_line(notice)));
             }
-            write_note(fmt::format(
-                "{} modules, {} to {}; calibrated with {} conversations ({} tokens) from {}; {} of "
-                "scratch beside the result; about {}\n",
-                estimate.modules, bytes_text(estimate.source_bytes), bytes_text(estimate.output_bytes),
-                options.calibration.size(), estimate.tokens, options.calibration_info["from"].get<std::string>(),
-                bytes_text(estimate.scratch_bytes), duration_text(estimate.seconds)));
+            write_note(plan_text(estimate, options));
             bar.emplace("quantizing", ProgressBar::Rate::bytes);
         };
         callbacks.progress = [&](uint64_t done, uint64_t total) {

@@ -29,6 +29,10 @@ void write_note(std::string_view text) {
     }
 }
 
+std::string count_text(uint64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string on_one_line(std::string_view sentence) {
     std::string out;
     for (const char c : sentence) {

@@ -1,6 +1,7 @@
 // Standard output, where a command's result goes as soon as it is there.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ bool write_output(std::string_view text);
 
 // Writes to standard error. A diagnostic nobody can read changes nothing about the outcome.
 void write_note(std::string_view text);
+
+// "1 token", "2 tokens"
+std::string count_text(uint64_t count, std::string_view noun);
 
 // A sentence that quotes a file or an argument, safe to show: line breaks and control characters become \xNN.
 std::string on_one_line(std::string_view sentence);

@@ -38,6 +38,11 @@ void ActivationStats::add(TensorView x, ThreadPool& threads) {
     }
 }
 
+bool ActivationStats::finite() const {
+    const std::vector<float> means = mean_squares();
+    return std::all_of(means.begin(), means.end(), [](float mean) { return std::isfinite(mean); });
+}
+
 std::vector<float> ActivationStats::mean_squares() const {
     std::vector<float> means(square_sums_.size(), 1.0f);
     for (size_t i = 0; i < means.size() && rows_ > 0; ++i) {

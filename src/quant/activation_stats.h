@@ -20,6 +20,8 @@ class ActivationStats {
 
     int64_t cols() const { return static_cast<int64_t>(square_sums_.size()); }
     int64_t rows() const { return rows_; }
+    // Whether every value was finite, and every mean square is.
+    bool finite() const;
     // The largest magnitude.
     float amax() const { return amax_; }
     // [cols] mean square of each column; 1 before the first row.

@@ -158,7 +158,22 @@ void CheckpointWriter::refuse_destination() const {
     fail(ErrorCode::invalid_argument, "{} already exists; expected the name of a new folder", destination_);
 }
 
-void CheckpointWriter::refuse_partial() const {
+// What lies at DST.partial has to be ours before anything there is touched: a folder with nothing but our two.
+void CheckpointWriter::check_partial() const {
+    std::error_code error;
+    bool ours = fs::is_directory(partial_, error);
+    for (fs::directory_iterator entry(partial_, error), end; !error && entry != end; entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        ours = ours && (name == kCheckpoint || name == kWork);
+    }
+    if (ours && !error) return;
+    fail(ErrorCode::invalid_argument,
+         "{} is in the way and is not what an unfinished run leaves; move it or choose another name than {}", partial_,
+         destination_);
+}
+
+void CheckpointWriter::refuse_partial() {
+    if (path_exists(path(kLock))) take_lock();  // refuses by itself where a run is at work
     fail(ErrorCode::invalid_argument,
          "{} holds an unfinished run; continue it with --resume, or remove it to begin anew", partial_);
 }
@@ -166,9 +181,11 @@ void CheckpointWriter::refuse_partial() const {
 // Makes or finds the folder and locks it. Returns whether it was there.
 bool CheckpointWriter::enter(bool resume, uint64_t extra_bytes) {
     const bool begun = path_exists(partial_);
-    if (!begun || !resume) {
-        if (path_exists(destination_)) refuse_destination();
-        if (begun) refuse_partial();
+    if (!(begun && resume) && path_exists(destination_)) refuse_destination();
+    if (begun) {
+        check_partial();
+        if (!resume) refuse_partial();
+    } else {
         check_space(extra_bytes);
         if (!make_folder(partial_)) refuse_partial();
     }

@@ -74,7 +74,8 @@ class CheckpointWriter {
 
     std::string path(std::string_view inside) const { return partial_ + "/" + std::string(inside); }
     [[noreturn]] void refuse_destination() const;
-    [[noreturn]] void refuse_partial() const;
+    void check_partial() const;
+    [[noreturn]] void refuse_partial();
     bool enter(bool resume, uint64_t extra_bytes);
     void take_lock();
     bool take_job(const nlohmann::ordered_json& job) const;

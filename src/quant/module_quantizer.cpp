@@ -71,6 +71,7 @@ class Job {
     void add_output_errors(std::span<Variant*> variants, int rows);
     void write_stripe(const Variant& variant, int first, int rows, CheckpointWriter& writer);
     void write_scalars(const Variant& variant, CheckpointWriter& writer);
+    void require_finite(const ModuleResult& result) const;
 
     const ModulePlan& plan_;
     ActivationStats* inputs_;
@@ -249,6 +250,19 @@ void Job::write_scalars(const Variant& variant, CheckpointWriter& writer) {
     writer.write(plan_.file_name + ".input_scale", 0, std::as_bytes(std::span(&variant.input_scale, 1)));
 }
 
+// Finite weights and inputs can still have outputs that are not.
+void Job::require_finite(const ModuleResult& result) const {
+    const double figures[] = {result.weight_scale, result.input_scale, result.weight_error, result.error,
+                              result.amax_error};
+    if (std::all_of(std::begin(figures), std::end(figures), [](double figure) { return std::isfinite(figure); })) {
+        return;
+    }
+    fail(ErrorCode::invalid_file,
+         "{} has weights of up to {:.3g} and inputs of up to {:.3g}, whose products are not finite: expected the "
+         "weights of a trained model",
+         plan_.file_name, result.amax, result.activation_amax);
+}
+
 ModuleResult Job::run(float amax_scale, float searched_scale, bool search, CheckpointWriter& writer) {
     Variant by_amax{.weight_scale = amax_scale, .input_scale = input_scale(false)};
     Variant searched{.weight_scale = searched_scale, .input_scale = input_scale(search), .search = true};
@@ -281,6 +295,7 @@ ModuleResult Job::run(float amax_scale, float searched_scale, bool search, Check
     result.weight_error = relative(written.weight_error, weight_norm_);
     result.error = relative(written.output_error, output_norm_);
     result.amax_error = relative(by_amax.output_error, output_norm_);
+    require_finite(result);
     return result;
 }
 

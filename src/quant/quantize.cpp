@@ -77,6 +77,15 @@ ordered_json module_json(const ModulePlan& plan, const ModuleResult& result) {
             {"amax_error", result.amax_error}};
 }
 
+// Scales from what is not finite would be none, and a model that gets there is not worth quantizing.
+void require_finite(const ActivationStats* stats, const std::string& what) {
+    if (stats == nullptr || stats->finite()) return;
+    fail(ErrorCode::invalid_file,
+         "calibration gives {} values that are not finite, or squares that are not: expected the weights of a trained "
+         "model",
+         what);
+}
+
 // One run, from the plan to the published folder.
 class Quantization {
  public:
@@ -244,6 +253,7 @@ ordered_json Quantization::quantize_part(const std::string& part, double begin) 
     ordered_json modules = ordered_json::array();
     uint64_t done = 0;
     for (const std::vector<const ModulePlan*>& fused : fused_modules(part)) {
+        require_finite(inputs_of(*fused.front()), fused.front()->file_name);
         const std::vector<ModuleResult> results = quantizer.quantize(fused, inputs_of(*fused.front()));
         for (size_t i = 0; i < fused.size(); ++i) {
             modules.push_back(module_json(*fused[i], results[i]));
@@ -260,6 +270,7 @@ ordered_json Quantization::write_cache_scales(const std::string& attention) {
     for (const CacheScalePlan& plan : plan_.cache_scales) {
         if (plan.attention != attention) continue;
         const auto write = [&](const std::string& tensor, ActivationStats* stats) {
+            require_finite(stats, tensor);
             const float scale =
                 stats != nullptr ? fp8_cache_scale(stats->samples(), stats->amax(), !options_.search) : 1.0f;
             writer_->write(tensor, 0, std::as_bytes(std::span(&scale, 1)));
@@ -302,6 +313,7 @@ void Quantization::copy_tensors() {
         const std::span<const std::byte> bytes = tensor.source.bytes();
         for (uint64_t begin = 0; begin < bytes.size(); begin += kPiece) {
             const uint64_t count = std::min<uint64_t>(kPiece, bytes.size() - begin);
+            require_finite(tensor.source, begin, count);
             writer_->write(tensor.name, begin, bytes.subspan(begin, count));
             tensor.source.file->drop(*tensor.source.record, begin, count);
             done_bytes_ += count;
@@ -360,10 +372,9 @@ ordered_json Quantization::run() {
     estimate.scratch_bytes = calibration_disk_bytes(config_, options_.calibration);
     estimate.seconds = estimate_seconds();
     estimate.notices = plan_.notices;
-    if (callbacks_.planned) callbacks_.planned(estimate);
-
     writer_ = std::make_unique<CheckpointWriter>(options_.destination, plan_.outputs, options_.shard_bytes, job(),
                                                  options_.resume, estimate.scratch_bytes);
+    if (callbacks_.planned) callbacks_.planned(estimate);
     if (writer_->already_complete()) {
         const std::string path = options_.destination + "/quantization_report.json";
         return ordered_json::parse(read_text_file(path, uint64_t{64} << 20).value());

@@ -23,7 +23,7 @@ struct QuantizeOptions {
     bool resume = false;  // go on with what an earlier run has left
 };
 
-// What is known before anything is written.
+// What a run will do, known once its place on the disk is taken.
 struct QuantizeEstimate {
     size_t modules = 0;
     int64_t tokens = 0;

@@ -277,6 +277,7 @@ TEST_F(CheckpointWriterTest, DiskThatRunsOutLater) {
 TEST_F(CheckpointWriterTest, TwoRunsCannotShareAFolder) {
     const auto first = open(false);
     EXPECT_ERROR(ErrorCode::invalid_argument, "out is being made by another run", open(true));
+    EXPECT_ERROR(ErrorCode::invalid_argument, "out is being made by another run", open(false));
     do_small_step(*first, 0);
     EXPECT_ERROR(ErrorCode::invalid_argument, "out.partial/work/lock", open(true));
 }

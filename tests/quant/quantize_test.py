@@ -97,6 +97,27 @@ def fused(module):
     return [module]
 
 
+def fill(folder, tensor, word, begin=0, end=None):
+    """Sets 16-bit values of a tensor, from the one numbered `begin` to before `end`, in its shard."""
+    for name in os.listdir(folder):
+        if not name.endswith(".safetensors"):
+            continue
+        with open(os.path.join(folder, name), "r+b") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(length))
+            entry = header.get(tensor, header.get(tensor.replace("model.", "model.language_model.", 1)))
+            if entry is None:
+                continue
+            first, last = (8 + length + offset for offset in entry["data_offsets"])
+            if end is not None:
+                last = first + 2 * end
+            first += 2 * begin
+            file.seek(first)
+            file.write(struct.pack("<H", word) * ((last - first) // 2))
+            return
+    raise KeyError(tensor)
+
+
 def folder_hash(folder):
     digest = hashlib.sha256()
     for name in sorted(os.listdir(folder)):
@@ -238,6 +259,47 @@ class QuantizeTest(unittest.TestCase):
         refuse(tiny, self.path("out"), "--calib", bad, words=["line 3 of " + bad, "role"])
         self.assertFalse(os.path.exists(self.path("out")))
         self.assertFalse(os.path.exists(self.path("out.partial")))
+
+    def test_weights_that_lead_to_what_is_not_finite_are_refused_by_name(self):
+        huge, infinite = 0x7F00, 0x7F80  # in bf16: 1.7e38, infinity
+        cases = [
+            ("model.layers.0.mlp.down_proj.weight", huge, 0, None, "layers.0.mlp.down_proj"),
+            ("mtp.layers.0.mlp.down_proj.weight", huge, 0, None, "lm_head"),  # reads what the MTP head gives
+            ("model.layers.3.self_attn.v_proj.weight", huge, 0, None, "layers.3.self_attn"),
+            ("model.layers.1.mlp.up_proj.weight", infinite, 7, 8, "layers.1.mlp.up_proj"),
+            ("model.embed_tokens.weight", infinite, 7, 8, "embed_tokens"),
+        ]
+        for tensor, word, begin, end, words in cases:
+            source, out = self.path("source"), self.path("out")
+            shutil.copytree(os.path.join(FIXTURES, "tiny-bf16"), source)
+            fill(source, tensor, word, begin, end)
+            done = self.colugo("quantize", source, out, "--samples", 4)
+            sentence = done.stderr.decode().strip().split("\n")[-1]
+            self.assertEqual(done.returncode, 1, sentence)
+            self.assertIn(words, sentence)
+            self.assertIn("finite", sentence)
+            self.assertFalse(os.path.exists(out), tensor)
+            shutil.rmtree(source)
+            shutil.rmtree(out + ".partial")
+
+    def test_what_lies_at_the_place_of_the_work_is_left_alone(self):
+        source, out = os.path.join(FIXTURES, "tiny-bf16"), self.path("out")
+        os.makedirs(out + ".partial/checkpoint")
+        for name in ("notes.txt", "checkpoint/kept.txt"):
+            with open(f"{out}.partial/{name}", "w", encoding="utf-8") as file:
+                file.write("mine")
+        for more in ([], ["--resume"]):
+            done = self.colugo("quantize", source, out, *more)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("in the way", done.stderr.decode())
+        self.assertTrue(os.path.exists(out + ".partial/checkpoint/kept.txt"))
+        shutil.rmtree(out + ".partial")
+        with open(out + ".partial", "w", encoding="utf-8") as file:
+            file.write("mine")
+        done = self.colugo("quantize", source, out)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("in the way", done.stderr.decode())
+        self.assertEqual(os.path.getsize(out + ".partial"), 4)
 
     def test_a_killed_run_leaves_nothing_that_looks_finished_and_resumes_to_the_same_bytes(self):
         arguments = ["quantize", os.path.join(FIXTURES, "tiny-bf16"), None, "--samples", "24"]
