@@ -15,7 +15,6 @@
 #include "base/float_formats.h"
 #include "benchmarks/probes.h"
 #include "benchmarks/timed_backend.h"
-#include "cache/page_pool.h"
 #include "checkpoint/weights.h"
 #include "model/qwen35.h"
 
@@ -58,8 +57,7 @@ class Benchmark {
                                {.compute = options.compute, .with_mtp = false, .progress = {}}, pool_)),
           model_(config_, loaded_.weights, backend_,
                  {.kv_type = options.kv_type, .max_rows = std::max(32, options.prefill)}),
-          logits_(static_cast<size_t>(32 * config_.vocab_size) * sizeof(float)),
-          sequence_(config_) {}
+          logits_(static_cast<size_t>(32 * config_.vocab_size) * sizeof(float)) {}
 
     uint64_t weight_bytes() const {
         uint64_t bytes = 0;
@@ -168,10 +166,11 @@ class Benchmark {
     // The pages of the deepest pass, those that stand for a prompt filled.
     void take_pages() {
         const int deepest = options_.depths.empty() ? 0 : *std::ranges::max_element(options_.depths);
-        pages_.emplace(model_.page_layout().page_bytes,
-                       (deepest + std::max(32, options_.prefill)) / kernels::kPage + 1);
-        for (int64_t page = 0; page < pages_->max_pages(); ++page) {
-            sequence_.pages.push_back(pages_->grant());
+        const auto page_bytes = static_cast<size_t>(model_.page_layout().page_bytes);
+        const auto count = static_cast<size_t>((deepest + std::max(32, options_.prefill)) / kernels::kPage + 1);
+        pages_ = Buffer(count * page_bytes);
+        for (size_t page = 0; page < count; ++page) {
+            sequence_.pages.push_back(pages_.data() + page * page_bytes);
             fill(sequence_.pages.back());
         }
     }
@@ -202,8 +201,9 @@ class Benchmark {
     LoadedWeights loaded_;
     Qwen35 model_;
     Buffer logits_;
-    std::optional<PagePool> pages_;
-    SequenceState sequence_;
+    Buffer pages_;
+    SequenceBuffers buffers_{model_.recurrent_layout()};
+    SequenceState sequence_ = buffers_.start();
     std::mt19937 random_{3};
 };
 

@@ -7,7 +7,7 @@ build_packages=(g++ cmake ninja-build pkgconf libcli11-dev libfmt-dev libpcre2-d
 # For tools/make_checkpoint.py, which makes the checkpoints of the demo and of the tests.
 fixture_packages=(python3 python3-numpy)
 # The tests and benchmarks on top.
-test_packages=("${fixture_packages[@]}" libgtest-dev libgmock-dev python3-jinja2)
+test_packages=("${fixture_packages[@]}" libgtest-dev libgmock-dev librapidcheck-dev python3-jinja2)
 
 say() {
     printf '\n== %s\n' "$*"

@@ -57,20 +57,28 @@ struct GdnShape {
     int conv_width() const { return 2 * key_width() + value_width(); }
 };
 
-// What one sequence carries through one Gated DeltaNet layer.
-struct GdnState {
-    float* state;        // S at the last border: [num_value_heads] x panels [value_dim / 16][key_dim][16]
-    float* keys;         // rows since the border: [num_key_heads][2][key_dim][16]
+// One page of one sequence in one Gated DeltaNet layer.
+struct GdnPageState {
+    const float* state;  // S at the page's begin: [num_value_heads] x panels [value_dim / 16][key_dim][16]
+    float* next_state;   // S at its end, written when a row fills the page; may be `state`
+    float* keys;         // of the page's rows: [num_key_heads][2][key_dim][16]
     float* deltas;       // [num_value_heads][32][value_dim]
     float* log_decays;   // [num_value_heads][32]
-    float* conv_window;  // the last taps - 1 conv inputs, oldest first: [taps - 1][conv_width]
+};
+
+// The last taps - 1 conv inputs after the first `rows` rows of a pass, oldest first: [taps - 1][conv_width].
+struct ConvWindow {
+    int rows;
+    float* inputs;
 };
 
 struct GdnSequence {
     int first_row;
     int rows;
     int64_t position;
-    GdnState state;
+    const GdnPageState* pages;            // of every page the rows lie in
+    const float* window;                  // the conv inputs before the first row
+    std::span<const ConvWindow> windows;  // to be filled; the last may take the place of `window`
 };
 
 class Backend {
@@ -97,19 +105,21 @@ class Backend {
     virtual void attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
                                   const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
                                   std::span<const AttentionSequence> sequences) = 0;
+    // One layer's tiles of page `to` become those of `from` as they were with its first `columns` positions written.
+    virtual void copy_kv(std::byte* to, const std::byte* from, int columns, const AttentionShape& shape) = 0;
     // out [rows, heads * head_dim] = softmax(q k') v * sigmoid(gate)
     virtual void attention(TensorView out, TensorView queries, const AttentionShape& shape,
                            std::span<const AttentionSequence> sequences) = 0;
 
-    // out = silu(causal depthwise convolution of inputs), inputs rounded to storage first, in place; moves the windows
-    // on. weight: [taps][conv_width]
+    // out = silu(causal depthwise convolution of inputs), inputs rounded to storage first, in place; fills the
+    // windows. weight: [taps][conv_width]
     virtual void gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,
                                  std::span<const GdnSequence> sequences) = 0;
     // In place: each query and key head of `mixed` [rows, conv_width] to unit length, queries times key_dim^-1/2;
     // b [rows, heads] becomes beta, a becomes the log decay g.
     virtual void gdn_inputs(TensorView mixed, TensorView b, TensorView a, const float* neg_exp_a_log,
                             const float* dt_bias, const GdnShape& shape) = 0;
-    // out [rows, value_width]; moves the states on.
+    // out [rows, value_width]; adds the rows to their pages, and fills next_state of the pages they complete.
     virtual void gated_delta_net(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
                                  std::span<const GdnSequence> sequences) = 0;
     // Each head of x, in place: x = norm(x) * weight * silu(gate)

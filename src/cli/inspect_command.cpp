@@ -118,10 +118,11 @@ ordered_json plan_json(const Inspection& found) {
             {"parallel", plan.parallel},
             {"kv_type", kv_type_name(found.kv_type)},
             {"weight_bytes", plan.weight_bytes},
-            {"page_bytes", plan.page_bytes},
-            {"pages", plan.pages},
+            {"page_bytes", plan.format.page_bytes},
+            {"pages", plan.pages()},
             {"kv_bytes", plan.kv_bytes()},
-            {"state_bytes_per_sequence", plan.state_bytes},
+            {"state_bytes_per_sequence", plan.state_bytes()},
+            {"snapshot_bytes", plan.format.snapshot_bytes()},
             {"workspace_bytes", plan.workspace_bytes},
             {"total_bytes", plan.total_bytes()},
             {"available_bytes", available_memory()}};
@@ -168,10 +169,10 @@ std::string plan_text(const Inspection& found) {
     text += fmt::format("  weights          {:>10}\n", bytes_text(plan.weight_bytes));
     text += fmt::format(
         "  attention pages  {:>10}  ({} of {} bytes; the MTP head's, which run leaves out, are among them)\n",
-        bytes_text(plan.kv_bytes()), plan.pages, plan.page_bytes);
-    text +=
-        fmt::format("  states           {:>10}  ({} a sequence)\n",
-                    bytes_text(static_cast<uint64_t>(plan.parallel) * plan.state_bytes), bytes_text(plan.state_bytes));
+        bytes_text(plan.kv_bytes()), plan.pages(), plan.format.page_bytes);
+    text += fmt::format("  states           {:>10}  ({} a sequence; a snapshot takes {})\n",
+                        bytes_text(static_cast<uint64_t>(plan.parallel) * plan.state_bytes()),
+                        bytes_text(plan.state_bytes()), bytes_text(plan.format.snapshot_bytes()));
     text += fmt::format("  workspace        {:>10}\n", bytes_text(plan.workspace_bytes));
     return text + fmt::format("  total            {:>10}  ({} available)\n", bytes_text(plan.total_bytes()),
                               bytes_text(available_memory()));

@@ -163,8 +163,10 @@ Values run_gated_delta_net(Backend& backend) {
     Values deltas(static_cast<size_t>(kernels::kPage * shape.value_width()));
     Values log_decays(static_cast<size_t>(kernels::kPage * heads));
     Values window(static_cast<size_t>((shape.conv_taps - 1) * shape.conv_width()));
-    const GdnSequence sequence[] = {
-        {0, kRows, 0, {state.data(), keys.data(), deltas.data(), log_decays.data(), window.data()}}};
+    const GdnPageState page{state.data(), state.data(), keys.data(), deltas.data(), log_decays.data()};
+    const std::vector<GdnPageState> pages(kRows / kernels::kPage + 1, page);
+    const ConvWindow windows[] = {{kRows, window.data()}};
+    const GdnSequence sequence[] = {{0, kRows, 0, pages.data(), window.data(), windows}};
 
     Values inputs = random.values(int64_t{kRows} * shape.conv_width());
     const Values taps = random.values(int64_t{shape.conv_taps} * shape.conv_width());

@@ -14,7 +14,7 @@
 #include "cli/run_prompt.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
-#include "engine/generation.h"
+#include "engine/engine.h"
 #include "engine/model_text.h"
 #include "text/detokenizer.h"
 
@@ -39,10 +39,73 @@ std::optional<uint64_t> parse_seed(const std::string& text) {
 
 // What is known to be asked before any weight is read.
 struct Job {
-    std::vector<int32_t> prompt;
-    std::vector<int32_t> stop_ids;
-    GenerationRequest request;  // borrows both
+    Request request;
     TokenMask tokens{0, false};
+};
+
+// Writes what the engine gives out as it comes.
+class Printer : public RequestListener {
+ public:
+    // tokenizer: nullptr for token ids, or nothing where those are not wanted either. logits: nullptr or where they go.
+    Printer(const Tokenizer* tokenizer, bool print_ids, LogitsFile* logits) : print_ids_(print_ids), logits_(logits) {
+        if (tokenizer != nullptr) detokenizer_.emplace(*tokenizer);
+    }
+
+    void prefilled(int64_t done, int64_t total) override {
+        bar_.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    }
+    void logits(int64_t, TensorView rows) override {
+        keep_error([&] { logits_->append(rows); });
+    }
+    void token(int32_t token) override {
+        bar_.finish();
+        std::string text;
+        if (print_ids_) {
+            text = fmt::format("{}{}", printed_ ? "," : "", token);
+        } else if (detokenizer_) {
+            detokenizer_->feed(token, text);
+        }
+        printed_ = true;
+        print(text);
+    }
+    void finished(const RequestResult& result) override {
+        bar_.finish();
+        result_ = result;
+        std::string text;
+        if (detokenizer_) detokenizer_->flush(text);
+        if (printed_ && (print_ids_ || detokenizer_)) print(text + "\n");
+    }
+
+    // Nobody reads any more, or something cannot be written.
+    bool closed() const { return closed_; }
+    // Once it is finished. Throws what could not be thrown at the engine.
+    const std::optional<RequestResult>& result() const {
+        if (result_ && error_) throw Error(*error_);
+        return result_;
+    }
+
+ private:
+    void print(std::string_view text) {
+        keep_error([&] { closed_ = closed_ || !write_output(text); });
+    }
+    template <typename Body>
+    void keep_error(Body body) {
+        try {
+            if (!error_) body();
+        } catch (const Error& error) {
+            error_ = error;
+            closed_ = true;
+        }
+    }
+
+    bool print_ids_;
+    LogitsFile* logits_;
+    std::optional<Detokenizer> detokenizer_;
+    ProgressBar bar_{"reading the prompt"};
+    bool printed_ = false;
+    bool closed_ = false;
+    std::optional<Error> error_;
+    std::optional<RequestResult> result_;
 };
 
 class RunCommand {
@@ -56,7 +119,7 @@ class RunCommand {
     void prepare(Job& job, const ModelText& text, const ModelConfig& config) const;
     Outcome print_prompt(const ModelText& text) const;
     std::unique_ptr<LoadedModel> load(double& seconds) const;
-    GenerationResult generate(LoadedModel& model, const ModelText& text, const Job& job, LogitsFile* logits) const;
+    RequestResult generate(LoadedModel& model, const ModelText& text, Job& job, LogitsFile* logits) const;
 
     std::string model_;
     PromptFlags prompt_;
@@ -115,14 +178,13 @@ SamplingParams RunCommand::sampling(const ModelText& text, int64_t vocab_size) c
 
 void RunCommand::prepare(Job& job, const ModelText& text, const ModelConfig& config) const {
     job.request.sampling = sampling(text, config.vocab_size);
-    job.prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
+    job.request.prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
     const bool needs_tokenizer = !prompt_.is_ids() || (!print_ids_ && logits_.empty());
     if (needs_tokenizer) static_cast<void>(text.tokenizer());  // its absence shows
     print_notices(text.notices(config));
-    job.stop_ids = text.stop_ids(config);
+    job.request.stop_ids = text.stop_ids(config);
+    job.request.wants_logits = !logits_.empty();
     job.tokens = text.token_mask(config);
-    job.request.prompt = job.prompt;
-    job.request.stop_ids = job.stop_ids;
     job.request.max_tokens = max_tokens_.value_or(logits_.empty() ? -1 : 0);
     const int64_t ctx_size = model_flags_.launch_options(model_).ctx_size;
     check_request(job.request, config.vocab_size, ctx_size > 0 ? ctx_size : config.max_position_embeddings);
@@ -151,37 +213,17 @@ std::unique_ptr<LoadedModel> RunCommand::load(double& seconds) const {
     return model;
 }
 
-GenerationResult RunCommand::generate(LoadedModel& model, const ModelText& text, const Job& job,
-                                      LogitsFile* logits) const {
-    std::optional<Detokenizer> detokenizer;
-    if (!print_ids_ && text.has_tokenizer()) detokenizer.emplace(text.tokenizer());
-    ProgressBar bar("reading the prompt");
-    std::string pending;
-    bool printed = false;
-
-    GenerationCallbacks callbacks;
-    callbacks.prefilled = [&](int64_t done, int64_t total) {
-        bar.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-        return !interrupted();
-    };
-    callbacks.token = [&](int32_t token) {
-        bar.finish();
-        pending.clear();
-        if (print_ids_) {
-            pending = fmt::format("{}{}", printed ? "," : "", token);
-        } else if (detokenizer) {
-            detokenizer->feed(token, pending);
-        }
-        printed = true;
-        return write_output(pending) && !interrupted();
-    };
-    if (logits != nullptr) callbacks.logits = [&](int64_t, TensorView rows) { logits->append(rows); };
-
-    Generator generator(model, job.tokens);
-    GenerationResult result = generator.run(job.request, callbacks);
-    pending.clear();
-    if (detokenizer) detokenizer->flush(pending);
-    if (printed && (print_ids_ || detokenizer)) write_output(pending + "\n");
+RequestResult RunCommand::generate(LoadedModel& model, const ModelText& text, Job& job, LogitsFile* logits) const {
+    const bool print_text = !print_ids_ && text.has_tokenizer();
+    const auto printer = std::make_shared<Printer>(print_text ? &text.tokenizer() : nullptr, print_ids_, logits);
+    Engine engine(model, job.tokens);
+    const RequestId id = engine.submit(std::move(job.request), printer);
+    while (!printer->result()) {
+        engine.step();
+        if (interrupted() || printer->closed()) engine.cancel(id);
+    }
+    const RequestResult& result = *printer->result();
+    if (result.error) throw Error(*result.error);
     const bool cancelled = result.finish == FinishReason::cancelled;
     if (logits != nullptr && cancelled && !interrupted()) {
         fail(ErrorCode::io, "{} is not written: standard output was closed before the run was complete", logits_);
@@ -208,8 +250,8 @@ Outcome RunCommand::execute() {
 
     RunFigures figures;
     const std::unique_ptr<LoadedModel> model = load(figures.load_seconds);
+    const SamplingParams params = job.request.sampling;
     figures.result = generate(*model, text, job, logits ? &*logits : nullptr);
-    const SamplingParams& params = job.request.sampling;
     if (params.temperature > 0.0 && figures.result.generated_tokens > 0) figures.seed = params.seed;
     write_note((json_ ? figures.json(*model) : figures.line()) + "\n");
     return interrupted() ? Outcome::interrupted : Outcome::success;

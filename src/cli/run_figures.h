@@ -5,12 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "engine/generation.h"
+#include "engine/loaded_model.h"
+#include "engine/request.h"
 
 namespace colugo {
 
 struct RunFigures {
-    GenerationResult result;
+    RequestResult result;
     double load_seconds = 0.0;
     std::optional<uint64_t> seed;  // of a run that samples
 

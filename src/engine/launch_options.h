@@ -20,6 +20,8 @@ struct LaunchOptions {
     int parallel = 1;                        // sequences at a time
     int max_rows = 512;                      // of one pass: the length of a prefill chunk
     bool with_mtp = false;
+    uint64_t cache_bytes = 0;    // of what sequences and the prefix cache hold; 0: as fit_memory chooses
+    bool keep_prefixes = false;  // what sequences leave behind is worth memory
 };
 
 std::string_view kv_type_name(kernels::KvType type);

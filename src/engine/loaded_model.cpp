@@ -27,21 +27,6 @@ uint64_t layer_bytes(const LayerWeights& layer) {
     return bytes;
 }
 
-// Gives its pages back however the sequence ends.
-class TestSequence {
- public:
-    TestSequence(const ModelConfig& config, PagePool& pages) : state(config), pages_(pages) {
-        state.pages.push_back(pages.grant());
-    }
-    ~TestSequence() {
-        for (std::byte* page : state.pages) pages_.release(page);
-    }
-    SequenceState state;
-
- private:
-    PagePool& pages_;
-};
-
 }  // namespace
 
 LoadedModel::LoadedModel(const LaunchOptions& options, const Progress& progress)
@@ -53,7 +38,6 @@ LoadedModel::LoadedModel(const LaunchOptions& options, const Progress& progress)
     load(files, options, progress);
     model_ = std::make_unique<Qwen35>(config_, loaded_.weights, backend_,
                                       ModelOptions{.kv_type = kv_type_, .max_rows = options.max_rows});
-    pages_ = std::make_unique<PagePool>(plan_.page_bytes, plan_.pages);
     self_test();
 }
 
@@ -74,7 +58,10 @@ void LoadedModel::load(const CheckpointFiles& files, const LaunchOptions& option
 
 void LoadedModel::self_test() {
     constexpr int kTokens = 12;  // more than the convolution's window, less than a page
-    TestSequence sequence(config_, *pages_);
+    const SequenceBuffers buffers(model_->recurrent_layout());
+    const Buffer page(static_cast<size_t>(model_->page_layout().page_bytes));
+    SequenceState sequence = buffers.start();
+    sequence.pages.push_back(page.data());
     int32_t tokens[kTokens];
     int32_t rows[kTokens];
     for (int i = 0; i < kTokens; ++i) {
@@ -86,7 +73,7 @@ void LoadedModel::self_test() {
     const int step = std::min(kTokens, model_->max_rows());
     for (int begin = 0; begin < kTokens; begin += step) {
         const int count = std::min(step, kTokens - begin);
-        const SequenceRows part[] = {{&sequence.state, std::span(tokens).subspan(begin, count)}};
+        const SequenceRows part[] = {{&sequence, std::span(tokens).subspan(begin, count)}};
         model_->forward(part);
         model_->logits(logits.row_range(begin, count), std::span(rows).first(static_cast<size_t>(count)));
     }

@@ -1,5 +1,5 @@
 // Everything that belongs together from launch to exit: a checkpoint's weights, the backend they run on, the model, and
-// the attention pages. Ready means that a pass has been seen to give finite logits.
+// the plan of the memory beside them. Ready means that a pass has been seen to give finite logits.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,6 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "base/thread_pool.h"
-#include "cache/page_pool.h"
 #include "checkpoint/weights.h"
 #include "engine/launch_options.h"
 #include "engine/memory_plan.h"
@@ -38,7 +37,6 @@ class LoadedModel {
     const std::vector<std::string>& notices() const { return notices_; }
 
     Qwen35& model() { return *model_; }
-    PagePool& pages() { return *pages_; }
     // Bytes of weights that one pass and its logits read.
     uint64_t weight_bytes_per_pass() const;
 
@@ -55,7 +53,6 @@ class LoadedModel {
     kernels::KvType kv_type_ = kernels::KvType::bf16;
     MemoryPlan plan_;
     std::unique_ptr<Qwen35> model_;
-    std::unique_ptr<PagePool> pages_;
 };
 
 }  // namespace colugo

@@ -11,20 +11,35 @@ namespace {
 
 constexpr int64_t kShortContext = 1024;
 
-int64_t pages_for(int64_t ctx_size, int parallel) {
-    return (ctx_size + kernels::kPage - 1) / kernels::kPage * parallel;
+// Bytes of logits, tokens and their counts that a sequence takes beside its state.
+uint64_t sequence_workspace(const ModelConfig& config, int64_t ctx_size) {
+    constexpr uint64_t kCounts = 16;  // bytes of TokenHistory for each id
+    return static_cast<uint64_t>(config.vocab_size) * (sizeof(float) + kCounts) +
+           static_cast<uint64_t>(ctx_size) * sizeof(int32_t);
 }
 
 [[noreturn]] void fail_too_big(const MemoryPlan& plan, uint64_t available) {
     fail(ErrorCode::resource_exhausted,
-         "a context of {} tokens for {} sequences needs {} of memory (weights {}, attention pages {}, states {}, "
-         "workspace {}) and {} are available; a smaller context, fewer sequences or a smaller model would fit",
+         "a context of {} tokens for {} sequences needs {} of memory (weights {}, pages and states {}, workspace {}) "
+         "and {} are available; a smaller context, fewer sequences or a smaller model would fit",
          plan.ctx_size, plan.parallel, bytes_text(plan.total_bytes()), bytes_text(plan.weight_bytes),
-         bytes_text(plan.kv_bytes()), bytes_text(static_cast<uint64_t>(plan.parallel) * plan.state_bytes),
-         bytes_text(plan.workspace_bytes), bytes_text(available));
+         bytes_text(plan.cache_bytes), bytes_text(plan.workspace_bytes), bytes_text(available));
+}
+
+// The longest context that `sequences` can have at a time in `bytes`.
+int64_t fitting_context(const MemoryPlan& plan, int sequences, uint64_t bytes) {
+    const uint64_t states =
+        plan.format.fixed_bytes() + static_cast<uint64_t>(sequences) * plan.format.sequence_bytes(0);
+    const uint64_t page = plan.format.sequence_bytes(1) - plan.format.sequence_bytes(0);
+    const uint64_t left = bytes - std::min(bytes, states);
+    return static_cast<int64_t>(left / (page * static_cast<uint64_t>(sequences))) * kernels::kPage;
 }
 
 }  // namespace
+
+int64_t MemoryPlan::cached_tokens() const {
+    return fitting_context(*this, 1, cache_bytes);
+}
 
 MemoryPlan plan_memory(const ModelConfig& config, const LoadReport& report, kernels::KvType kv_type,
                        const LaunchOptions& options, Backend& backend) {
@@ -37,33 +52,36 @@ MemoryPlan plan_memory(const ModelConfig& config, const LoadReport& report, kern
     ModelWeights shapes;
     list_weights(shapes, config, !report.tied_head, report.has_mtp);
     const Qwen35 model(config, shapes, backend, {.kv_type = kv_type, .max_rows = options.max_rows});
-    const SequenceState sequence(config);
 
     MemoryPlan plan;
     plan.ctx_size = options.ctx_size > 0 ? options.ctx_size : config.max_position_embeddings;
     plan.parallel = options.parallel;
-    plan.page_bytes = model.page_layout().page_bytes;
-    plan.pages = pages_for(plan.ctx_size, plan.parallel);
+    plan.format = state_format(model);
+    plan.format.copy_page = {};
     plan.weight_bytes = report.memory_bytes;
-    plan.state_bytes = sequence.bytes();
     plan.workspace_bytes =
-        model.workspace_bytes() + static_cast<uint64_t>(config.vocab_size * options.parallel) * sizeof(float);
+        model.workspace_bytes() + static_cast<uint64_t>(options.parallel) * sequence_workspace(config, plan.ctx_size);
+    plan.cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : plan.least_cache_bytes(plan.parallel);
     return plan;
 }
 
 void fit_memory(MemoryPlan& plan, const LaunchOptions& options, uint64_t available, std::vector<std::string>& notices) {
-    if (plan.total_bytes() <= available) return;
-    if (options.ctx_size > 0) fail_too_big(plan, available);
-    const uint64_t fixed = plan.total_bytes() - plan.kv_bytes();
+    const uint64_t fixed = plan.weight_bytes + plan.workspace_bytes;
     const uint64_t left = available - std::min(available, fixed);
-    const auto per_page_row = static_cast<uint64_t>(plan.page_bytes * plan.parallel);
-    const auto fitting = static_cast<int64_t>(left / per_page_row) * kernels::kPage;
-    const int64_t longest = plan.ctx_size;
-    plan.ctx_size = std::max(fitting, std::min(kShortContext, longest));
-    plan.pages = pages_for(plan.ctx_size, plan.parallel);
-    if (plan.total_bytes() > available) fail_too_big(plan, available);
-    notices.push_back(fmt::format("the context is {} tokens instead of the model's {}: more does not fit in memory",
-                                  plan.ctx_size, longest));
+    const bool sized = options.cache_bytes > 0;
+    if (sized && plan.total_bytes() > available) fail_too_big(plan, available);
+    const uint64_t room = sized ? options.cache_bytes : left;
+    const int sequences = sized ? 1 : plan.parallel;  // a given size is shared by as many as it holds
+    if (plan.least_cache_bytes(sequences) > room) {
+        if (options.ctx_size > 0) fail_too_big(plan, available);
+        const int64_t longest = plan.ctx_size;
+        plan.ctx_size = std::max(fitting_context(plan, sequences, room), std::min(kShortContext, longest));
+        if (!sized) plan.cache_bytes = plan.least_cache_bytes(sequences);
+        if (plan.least_cache_bytes(sequences) > room) fail_too_big(plan, available);
+        notices.push_back(fmt::format("the context is {} tokens instead of the model's {}: more does not fit in {}",
+                                      plan.ctx_size, longest, sized ? "the cache" : "memory"));
+    }
+    if (!sized && options.keep_prefixes) plan.cache_bytes = std::max(plan.cache_bytes, left / 2);
 }
 
 std::string bytes_text(uint64_t bytes) {

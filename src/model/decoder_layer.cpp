@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/sequence_state.h"
+#include "model/recurrent_layout.h"
 
 namespace colugo {
 
@@ -11,16 +11,6 @@ namespace {
 
 float eps(const LayerContext& context) {
     return static_cast<float>(context.config.rms_norm_eps);
-}
-
-AttentionShape attention_shape(const LayerContext& context, const KvSlice& slice) {
-    const ModelConfig& config = context.config;
-    return {.num_heads = static_cast<int>(config.num_attention_heads),
-            .num_kv_heads = static_cast<int>(config.num_key_value_heads),
-            .head_dim = static_cast<int>(config.head_dim),
-            .rotary_dim = static_cast<int>(config.rotary_dim()),
-            .kv_type = context.kv_type,
-            .slice = slice};
 }
 
 void mlp(const LayerContext& context, TensorView x, const LayerWeights& weights) {
@@ -38,6 +28,15 @@ void mlp(const LayerContext& context, TensorView x, const LayerWeights& weights)
 }
 
 }  // namespace
+
+AttentionShape attention_shape(const ModelConfig& config, kernels::KvType kv_type, const KvSlice& slice) {
+    return {.num_heads = static_cast<int>(config.num_attention_heads),
+            .num_kv_heads = static_cast<int>(config.num_key_value_heads),
+            .head_dim = static_cast<int>(config.head_dim),
+            .rotary_dim = static_cast<int>(config.rotary_dim()),
+            .kv_type = kv_type,
+            .slice = slice};
+}
 
 TensorView Arena::take(int64_t rows, int64_t cols) {
     // Rows start on cache lines.
@@ -99,7 +98,7 @@ void gdn_layer(const LayerContext& context, TensorView x, const LayerWeights& we
 void attention_layer(const LayerContext& context, TensorView x, const LayerWeights& weights, const KvSlice& slice,
                      std::span<const AttentionSequence> sequences) {
     const AttentionWeights& attention = *weights.self_attn;
-    const AttentionShape shape = attention_shape(context, slice);
+    const AttentionShape shape = attention_shape(context.config, context.kv_type, slice);
     Backend& backend = context.backend;
     context.arena.clear();
     TensorView queries = context.arena.take(x.rows, int64_t{2} * shape.num_heads * shape.head_dim);
@@ -122,7 +121,7 @@ void attention_layer(const LayerContext& context, TensorView x, const LayerWeigh
 void attention_keys(const LayerContext& context, TensorView x, const LayerWeights& weights, const KvSlice& slice,
                     std::span<const AttentionSequence> sequences) {
     const AttentionWeights& attention = *weights.self_attn;
-    AttentionShape shape = attention_shape(context, slice);
+    AttentionShape shape = attention_shape(context.config, context.kv_type, slice);
     shape.num_heads = 0;
     Backend& backend = context.backend;
     context.arena.clear();

@@ -33,6 +33,8 @@ struct LayerContext {
     kernels::KvType kv_type;
 };
 
+AttentionShape attention_shape(const ModelConfig& config, kernels::KvType kv_type, const KvSlice& slice);
+
 // theta^(-2 i / rotary_dim), i < rotary_dim / 2
 std::vector<float> inverse_frequencies(const ModelConfig& config);
 

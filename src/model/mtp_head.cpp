@@ -26,7 +26,8 @@ void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
         const int skipped = range.position == 0 && range.rows > 0 ? 1 : 0;
         range.first_row = static_cast<int>(tokens_.size());
         for (int row = skipped; row < range.rows; ++row) {
-            const float* before = row > 0 ? hidden_.f32(first_row + row - 1) : batch[i].sequence->pending_hidden();
+            const float* before =
+                row > 0 ? hidden_.f32(first_row + row - 1) : recurrent_layout_.pending_hidden(batch[i].sequence->tail);
             std::memcpy(mtp_hidden_.f32(static_cast<int64_t>(tokens_.size())), before, hidden_bytes);
             tokens_.push_back(batch[i].tokens[static_cast<size_t>(row)]);
         }

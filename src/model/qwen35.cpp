@@ -4,6 +4,15 @@
 
 namespace colugo {
 
+namespace {
+
+// How many pages `count` positions from `position` on lie in.
+int64_t pages_touched(int64_t position, int64_t count) {
+    return count == 0 ? 0 : (position + count - 1) / kernels::kPage - position / kernels::kPage + 1;
+}
+
+}  // namespace
+
 Qwen35::Qwen35(const ModelConfig& config, const ModelWeights& weights, Backend& backend, const ModelOptions& options)
     : config_(config),
       weights_(weights),
@@ -11,6 +20,7 @@ Qwen35::Qwen35(const ModelConfig& config, const ModelWeights& weights, Backend& 
       kv_type_(options.kv_type),
       max_rows_(options.max_rows),
       page_layout_(config, weights, options.kv_type),
+      recurrent_layout_(config),
       inverse_frequencies_(inverse_frequencies(config)) {
     const int64_t rotary_dim = config.rotary_dim();
     const int64_t hidden = config.hidden_size;
@@ -43,21 +53,85 @@ LayerContext Qwen35::context(int64_t rows) {
             .kv_type = kv_type_};
 }
 
-void Qwen35::forward(std::span<const SequenceRows> batch) {
+void Qwen35::begin_pass(std::span<const SequenceRows> batch) {
     tokens_.clear();
     attention_.clear();
     gdn_.clear();
-    for (const SequenceRows& rows : batch) {
-        SequenceState& sequence = *rows.sequence;
+    pass_pages_.clear();
+    size_t num_windows = 0;
+    for (const SequenceRows& fed : batch) {
+        SequenceState& sequence = *fed.sequence;
         const int first_row = static_cast<int>(tokens_.size());
-        const int count = static_cast<int>(rows.tokens.size());
+        const int count = static_cast<int>(fed.tokens.size());
         COLUGO_CHECK(sequence.length + count <= sequence.page_capacity());
         attention_.push_back({first_row, count, sequence.length, 0, sequence.pages.data()});
-        gdn_.push_back({first_row, count, sequence.length, {}});
-        tokens_.insert(tokens_.end(), rows.tokens.begin(), rows.tokens.end());
+        gdn_.push_back({first_row, count, sequence.length, nullptr, nullptr, {}});
+        tokens_.insert(tokens_.end(), fed.tokens.begin(), fed.tokens.end());
+        const auto touched = static_cast<size_t>(pages_touched(sequence.length, count));
+        if (fed.pages.empty()) {
+            pass_pages_.insert(pass_pages_.end(), touched, {sequence.rows, sequence.border});
+        } else {
+            COLUGO_CHECK(fed.pages.size() == touched);
+            COLUGO_CHECK(sequence.length % kernels::kPage == 0 || fed.pages.front().rows == sequence.rows);
+            pass_pages_.insert(pass_pages_.end(), fed.pages.begin(), fed.pages.end());
+        }
+        num_windows += fed.tails.size() + 1;
     }
+    COLUGO_CHECK(static_cast<int>(tokens_.size()) <= max_rows_);
+    gdn_pages_.resize(pass_pages_.size());
+    windows_.resize(num_windows);
+}
+
+// `layer` counts Gated DeltaNet layers.
+void Qwen35::set_gdn_states(int layer, std::span<const SequenceRows> batch) {
+    size_t page = 0, window = 0;
+    for (size_t i = 0; i < batch.size(); ++i) {
+        const SequenceState& sequence = *batch[i].sequence;
+        GdnSequence& gdn = gdn_[i];
+        gdn.pages = gdn_pages_.data() + page;
+        const std::byte* border = sequence.border;
+        for (int64_t left = pages_touched(gdn.position, gdn.rows); left > 0; --left, ++page) {
+            const PassPage& pass_page = pass_pages_[page];
+            gdn_pages_[page] = recurrent_layout_.page(layer, border, pass_page.next_border, pass_page.rows);
+            border = pass_page.next_border;
+        }
+        const size_t first_window = window;
+        for (const TailCopy& copy : batch[i].tails) {
+            windows_[window++] = {copy.rows, recurrent_layout_.window(layer, copy.tail)};
+        }
+        float* own = recurrent_layout_.window(layer, sequence.tail);
+        windows_[window++] = {gdn.rows, own};
+        gdn.window = own;
+        gdn.windows = std::span(windows_).subspan(first_window, window - first_window);
+    }
+}
+
+void Qwen35::finish_pass(std::span<const SequenceRows> batch) {
+    const size_t hidden_bytes = static_cast<size_t>(config_.hidden_size) * sizeof(float);
+    size_t page = 0;
+    for (size_t i = 0; i < batch.size(); ++i) {
+        const GdnSequence& fed = gdn_[i];
+        if (fed.rows == 0) continue;
+        SequenceState& sequence = *batch[i].sequence;
+        const auto keep_hidden = [&](int rows, std::byte* tail) {
+            COLUGO_CHECK(rows > 0 && rows <= fed.rows);
+            std::memcpy(recurrent_layout_.pending_hidden(tail), hidden_.f32(fed.first_row + rows - 1), hidden_bytes);
+        };
+        for (const TailCopy& copy : batch[i].tails) keep_hidden(copy.rows, copy.tail);
+        keep_hidden(fed.rows, sequence.tail);
+
+        const auto touched = static_cast<size_t>(pages_touched(fed.position, fed.rows));
+        sequence.length += fed.rows;
+        const int64_t completed = sequence.length / kernels::kPage - fed.position / kernels::kPage;
+        if (completed > 0) sequence.border = pass_pages_[page + static_cast<size_t>(completed) - 1].next_border;
+        sequence.rows = pass_pages_[page + touched - 1].rows;
+        page += touched;
+    }
+}
+
+void Qwen35::forward(std::span<const SequenceRows> batch) {
+    begin_pass(batch);
     const auto rows = static_cast<int64_t>(tokens_.size());
-    COLUGO_CHECK(rows <= max_rows_);
     const LayerContext layer_context = context(rows);
     TensorView x = x_.first_rows(rows);
 
@@ -67,9 +141,8 @@ void Qwen35::forward(std::span<const SequenceRows> batch) {
     size_t attention_index = 0;
     for (size_t layer = 0; layer < weights_.layers.size(); ++layer) {
         if (config_.layer_types[layer] == LayerType::linear_attention) {
-            for (size_t i = 0; i < batch.size(); ++i) gdn_[i].state = batch[i].sequence->gdn(gdn_index);
+            set_gdn_states(gdn_index++, batch);
             gdn_layer(layer_context, x, weights_.layers[layer], gdn_);
-            ++gdn_index;
         } else {
             attention_layer(layer_context, x, weights_.layers[layer], page_layout_.trunk[attention_index++],
                             attention_);
@@ -80,15 +153,14 @@ void Qwen35::forward(std::span<const SequenceRows> batch) {
     backend_.rms_norm(hidden, x, weights_.norm.data(), static_cast<float>(config_.rms_norm_eps));
     backend_.round_to_storage(hidden);
     if (has_mtp()) fill_mtp(batch);
-    int64_t row = 0;
-    for (const SequenceRows& fed : batch) {
-        const auto count = static_cast<int64_t>(fed.tokens.size());
-        row += count;
-        if (count == 0) continue;
-        std::memcpy(fed.sequence->pending_hidden(), hidden_.f32(row - 1),
-                    static_cast<size_t>(config_.hidden_size) * sizeof(float));
-        fed.sequence->length += count;
+    finish_pass(batch);
+}
+
+void Qwen35::copy_page(std::byte* to, const std::byte* from, int columns) const {
+    for (const KvSlice& slice : page_layout_.trunk) {
+        backend_.copy_kv(to, from, columns, attention_shape(config_, kv_type_, slice));
     }
+    if (has_mtp()) backend_.copy_kv(to, from, columns, attention_shape(config_, kv_type_, page_layout_.mtp));
 }
 
 void Qwen35::head(TensorView out, TensorView hidden) {

@@ -13,10 +13,26 @@
 
 namespace colugo {
 
+// Where a pass leaves the recurrent state of a page it feeds (RecurrentLayout).
+struct PassPage {
+    std::byte* rows;         // takes the page's rows: `rows` of the sequence for a page that was begun before
+    std::byte* next_border;  // takes S at the page's end, where the pass gets there
+};
+
+// A copy of the tail as it is after the first `rows` rows of the pass.
+struct TailCopy {
+    int rows;
+    std::byte* tail;
+};
+
 // Rows of one sequence in a batch: the next `tokens` of it, in order.
 struct SequenceRows {
     SequenceState* sequence;
     std::span<const int32_t> tokens;
+    // Of every page the tokens lie in. Empty: the sequence's own memory is moved on in place, which nobody else may
+    // hold then.
+    std::span<const PassPage> pages = {};
+    std::span<const TailCopy> tails = {};
 };
 
 // One step of the MTP head for one sequence: `hidden` belongs to position - 1, `token` sits at `position`.
@@ -39,12 +55,14 @@ class Qwen35 {
 
     const ModelConfig& config() const { return config_; }
     const PageLayout& page_layout() const { return page_layout_; }
+    const RecurrentLayout& recurrent_layout() const { return recurrent_layout_; }
     bool has_mtp() const { return weights_.mtp.has_value(); }
     int max_rows() const { return max_rows_; }
     size_t workspace_bytes() const { return workspace_bytes_; }
 
-    // Feeds every sequence's tokens and moves it on by their number; each sequence appears once. Pages must cover the
-    // new positions. The MTP head's keys and values of these positions are stored too. At most max_rows rows.
+    // Feeds every sequence's tokens and moves it on by their number, its pointers to what now holds its state; each
+    // sequence appears once. Pages must cover the new positions. The MTP head's keys and values of these positions are
+    // stored too. At most max_rows rows.
     void forward(std::span<const SequenceRows> batch);
 
     // After forward(): raw logits (padding ids included) of the given rows of that batch. out: [rows.size(),
@@ -59,11 +77,17 @@ class Qwen35 {
     // vocab_size].
     void mtp_step(std::span<const MtpRow> rows, TensorView hidden_out, TensorView logits_out);
 
+    // Makes page `to` what `from` was with its first `columns` positions written.
+    void copy_page(std::byte* to, const std::byte* from, int columns) const;
+
     // Sees the residual stream after each layer of forward(). For tests.
     void observe_layers(std::function<void(int layer, TensorView x)> observer) { observer_ = std::move(observer); }
 
  private:
     LayerContext context(int64_t rows);
+    void begin_pass(std::span<const SequenceRows> batch);
+    void set_gdn_states(int layer, std::span<const SequenceRows> batch);
+    void finish_pass(std::span<const SequenceRows> batch);
     void fill_mtp(std::span<const SequenceRows> batch);
     TensorView mtp_inputs(std::span<const int32_t> tokens, TensorView hidden);
     void head(TensorView out, TensorView hidden);
@@ -74,6 +98,7 @@ class Qwen35 {
     kernels::KvType kv_type_;
     int max_rows_;
     PageLayout page_layout_;
+    RecurrentLayout recurrent_layout_;
     std::vector<float> inverse_frequencies_;
     std::function<void(int, TensorView)> observer_;
 
@@ -89,6 +114,9 @@ class Qwen35 {
     std::vector<int32_t> tokens_;
     std::vector<AttentionSequence> attention_;
     std::vector<GdnSequence> gdn_;
+    std::vector<PassPage> pass_pages_;     // of all sequences, one after the other
+    std::vector<GdnPageState> gdn_pages_;  // the same, in one layer
+    std::vector<ConvWindow> windows_;      // of all sequences, in one layer
 };
 
 }  // namespace colugo

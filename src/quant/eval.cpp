@@ -75,7 +75,8 @@ class Runner {
     Runner(const ModelConfig& config, Qwen35& model) : config_(config), model_(model) {}
 
     void run(const std::vector<int32_t>& tokens, float* hidden, const std::function<void(uint64_t)>& done) {
-        SequenceState sequence(config_);
+        const SequenceBuffers buffers(model_.recurrent_layout());
+        SequenceState sequence = buffers.start();
         const auto page_bytes = static_cast<size_t>(model_.page_layout().page_bytes);
         const size_t pages = tokens.size() / kernels::kPage + 1;
         const Buffer memory(pages * page_bytes);

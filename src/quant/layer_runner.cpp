@@ -45,10 +45,15 @@ void LayerRunner::run_gdn(const LayerWeights& weights, TensorView x) {
     ModelConfig one_layer = config_;
     one_layer.num_hidden_layers = 1;
     one_layer.layer_types = {LayerType::linear_attention};
-    const SequenceState sequence(one_layer);
+    const RecurrentLayout layout(one_layer);
+    const SequenceBuffers buffers(layout);
+    const SequenceState state = buffers.start();
+    const std::vector<GdnPageState> pages(kRows / kPage + 1, layout.page(0, state.border, state.border, state.rows));
+    float* window = layout.window(0, state.tail);
     for (int64_t begin = 0; begin < x.rows; begin += kRows) {
         const int64_t count = std::min(kRows, x.rows - begin);
-        const GdnSequence part[] = {{0, static_cast<int>(count), begin, sequence.gdn(0)}};
+        const ConvWindow windows[] = {{static_cast<int>(count), window}};
+        const GdnSequence part[] = {{0, static_cast<int>(count), begin, pages.data(), window, windows}};
         gdn_layer(context(count), x.row_range(begin, count), weights, part);
     }
 }

@@ -20,15 +20,18 @@ struct State {
                  sizeof(float)) {
         float* next = memory.as<float>();
         const auto take = [&next](int count) { return std::exchange(next, next + count); };
-        state.state = take(kShape.num_value_heads * kShape.key_dim * kShape.value_dim);
-        state.keys = take(32 * kShape.key_width());
-        state.deltas = take(32 * kShape.value_width());
-        state.log_decays = take(32 * kShape.num_value_heads);
-        state.conv_window = take((kShape.conv_taps - 1) * kShape.conv_width());
+        GdnPageState page{};
+        page.state = page.next_state = take(kShape.num_value_heads * kShape.key_dim * kShape.value_dim);
+        page.keys = take(32 * kShape.key_width());
+        page.deltas = take(32 * kShape.value_width());
+        page.log_decays = take(32 * kShape.num_value_heads);
+        window = take((kShape.conv_taps - 1) * kShape.conv_width());
+        pages.assign(kTokens / 32 + 2, page);  // moved on in place
     }
 
     Buffer memory;
-    GdnState state;
+    std::vector<GdnPageState> pages;
+    float* window;
 };
 
 struct Inputs {
@@ -53,7 +56,8 @@ Matrix run(CpuBackend& backend, const Inputs& inputs, int chunk) {
         };
         Matrix u = part(inputs.u), beta = part(inputs.b), g = part(inputs.a);
         Matrix mixed(rows, kShape.conv_width());
-        const GdnSequence sequence[] = {{0, rows, begin, state.state}};
+        const ConvWindow windows[] = {{rows, state.window}};
+        const GdnSequence sequence[] = {{0, rows, begin, state.pages.data(), state.window, windows}};
         backend.gdn_convolution(mixed.view(), u.view(), inputs.weight.row(0), kShape, sequence);
         backend.gdn_inputs(mixed.view(), beta.view(), g.view(), inputs.neg_exp_a_log.row(0), inputs.dt_bias.row(0),
                            kShape);

@@ -20,8 +20,7 @@ TEST(LoadedModel, IsReadyAndHoldsNoPages) {
     std::vector<std::pair<uint64_t, uint64_t>> steps;
     LoadedModel model(options_for("tiny-bf16"),
                       [&](uint64_t done, uint64_t total) { steps.emplace_back(done, total); });
-    EXPECT_EQ(model.pages().granted(), 0);
-    EXPECT_EQ(model.pages().max_pages(), 8);
+    EXPECT_EQ(model.plan().cache_bytes, model.plan().least_cache_bytes(1));
     EXPECT_EQ(model.plan().ctx_size, 256);
     EXPECT_EQ(model.kv_type(), kernels::KvType::bf16);
     EXPECT_EQ(model.threads(), 2);
@@ -37,9 +36,9 @@ TEST(LoadedModel, ThePlanWasWhatIsTaken) {
     options.with_mtp = true;
     LoadedModel model(options);
     EXPECT_TRUE(model.model().has_mtp());
-    EXPECT_EQ(model.plan().page_bytes, model.model().page_layout().page_bytes);
+    EXPECT_EQ(static_cast<int64_t>(model.plan().format.page_bytes), model.model().page_layout().page_bytes);
     EXPECT_EQ(model.plan().weight_bytes, model.report().memory_bytes);
-    EXPECT_EQ(model.plan().state_bytes, SequenceState(model.config()).bytes());
+    EXPECT_EQ(model.plan().format.border_bytes, model.model().recurrent_layout().border_bytes());
     EXPECT_GE(model.plan().workspace_bytes, model.model().workspace_bytes());
 }
 

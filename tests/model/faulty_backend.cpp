@@ -21,7 +21,7 @@ class ConvInputNotRounded : public CpuBackend {
                 for (int tap = 0; tap < shape.conv_taps; ++tap) {
                     const int source = token - (shape.conv_taps - 1) + tap;
                     taps[tap] = source >= 0 ? inputs.f32(sequence.first_row + source)
-                                            : sequence.state.conv_window + (shape.conv_taps - 1 + source) * width;
+                                            : sequence.window + (shape.conv_taps - 1 + source) * width;
                 }
                 table().conv_silu(out.f32(sequence.first_row + token), taps, weight, shape.conv_taps, width);
             }
@@ -68,7 +68,8 @@ class PendingRowDropped : public CpuBackend {
             const int64_t last = sequence.position + sequence.rows - 1;
             if (sequence.rows == 0 || last % kPage == kPage - 1) continue;
             for (int head = 0; head < shape.num_value_heads; ++head) {
-                std::memset(sequence.state.deltas + (head * kPage + last % kPage) * shape.value_dim, 0,
+                const int64_t pages_before = last / kPage - sequence.position / kPage;
+                std::memset(sequence.pages[pages_before].deltas + (head * kPage + last % kPage) * shape.value_dim, 0,
                             static_cast<size_t>(shape.value_dim) * sizeof(float));
             }
         }
@@ -90,6 +91,24 @@ class SplitReduction : public CpuBackend {
     }
 };
 
+// The window of the running sequence is kept, that of a snapshot is not.
+class SnapshotWindowSkipped : public CpuBackend {
+ public:
+    using CpuBackend::CpuBackend;
+    void gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,
+                         std::span<const GdnSequence> sequences) override {
+        std::vector<GdnSequence> without(sequences.begin(), sequences.end());
+        for (GdnSequence& sequence : without) sequence.windows = sequence.windows.last(1);
+        CpuBackend::gdn_convolution(out, inputs, weight, shape, without);
+    }
+};
+
+class PageNotCopied : public CpuBackend {
+ public:
+    using CpuBackend::CpuBackend;
+    void copy_kv(std::byte*, const std::byte*, int, const AttentionShape&) override {}
+};
+
 template <class Faulty>
 std::unique_ptr<CpuBackend> make(const kernels::KernelTable& table, ThreadPool& pool, ComputeMode mode) {
     return std::make_unique<Faulty>(table, pool, mode);
@@ -107,6 +126,10 @@ std::string fault_name(FaultKind fault) {
             return "pending_row_dropped";
         case FaultKind::split_reduction:
             return "split_reduction";
+        case FaultKind::snapshot_window_skipped:
+            return "snapshot_window_skipped";
+        case FaultKind::page_not_copied:
+            return "page_not_copied";
     }
     return "";
 }
@@ -125,6 +148,10 @@ ModelHarness::BackendFactory faulty_backend_factory(FaultKind fault) {
             return make<PendingRowDropped>;
         case FaultKind::split_reduction:
             return make<SplitReduction>;
+        case FaultKind::snapshot_window_skipped:
+            return make<SnapshotWindowSkipped>;
+        case FaultKind::page_not_copied:
+            return make<PageNotCopied>;
     }
     return nullptr;
 }

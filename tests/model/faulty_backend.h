@@ -8,10 +8,12 @@
 namespace colugo::testing {
 
 enum class FaultKind {
-    conv_input_not_rounded,  // a pass convolves its own inputs before they are rounded; only the window is rounded
-    key_rounded_late,        // keys and values are rounded after the pass that produced them has read them
-    pending_row_dropped,     // the last row of a chunk that ends inside a page is lost to the next
-    split_reduction,         // with several rows, a norm sums its halves apart
+    conv_input_not_rounded,   // a pass convolves its own inputs before they are rounded; only the window is rounded
+    key_rounded_late,         // keys and values are rounded after the pass that produced them has read them
+    pending_row_dropped,      // the last row of a chunk that ends inside a page is lost to the next
+    split_reduction,          // with several rows, a norm sums its halves apart
+    snapshot_window_skipped,  // a snapshot is taken without its convolution window
+    page_not_copied,          // a sequence that goes on inside a page does not get the rows before
 };
 
 std::string fault_name(FaultKind fault);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <map>
 #include <numeric>
 
@@ -66,18 +67,17 @@ ModelHarness::ModelHarness(const LoadedFixture& fixture, const Launch& launch, B
     backend_ = factory(kernels::kernel_table(launch.tier), pool_, launch.compute);
     model_ = std::make_unique<Qwen35>(fixture.config, fixture.weights, *backend_,
                                       ModelOptions{.kv_type = launch.kv_type, .max_rows = launch.max_rows});
-    pages_ = std::make_unique<PagePool>(model_->page_layout().page_bytes, 4096);
+    pages_ = std::make_unique<SlotPool>(budget_, static_cast<size_t>(page_bytes()));
 }
 
-std::unique_ptr<SequenceState> ModelHarness::sequence(int64_t positions) {
-    auto state = std::make_unique<SequenceState>(fixture_.config);
-    while (state->page_capacity() < positions) state->pages.push_back(pages_->grant());
+std::unique_ptr<TestSequence> ModelHarness::sequence(int64_t positions) {
+    auto state = std::make_unique<TestSequence>(model_->recurrent_layout());
+    while (state->page_capacity() < positions) {
+        state->slots.push_back(pages_->grant());
+        state->pages.push_back(state->slots.back().data());
+        std::memset(state->pages.back(), 0, static_cast<size_t>(page_bytes()));
+    }
     return state;
-}
-
-void ModelHarness::give_back(SequenceState& sequence) {
-    for (std::byte* page : sequence.pages) pages_->release(page);
-    sequence.pages.clear();
 }
 
 std::vector<float> ModelHarness::pass(std::span<const SequenceRows> batch) {
@@ -93,8 +93,8 @@ std::vector<float> ModelHarness::pass(std::span<const SequenceRows> batch) {
     return out;
 }
 
-std::unique_ptr<SequenceState> ModelHarness::feed(std::span<const int32_t> tokens, const std::vector<int>& chunks,
-                                                  int more, std::vector<float>* logits) {
+std::unique_ptr<TestSequence> ModelHarness::feed(std::span<const int32_t> tokens, const std::vector<int>& chunks,
+                                                 int more, std::vector<float>* logits) {
     auto state = sequence(static_cast<int64_t>(tokens.size()) + more);
     size_t chunk = 0;
     while (!tokens.empty()) {
@@ -110,7 +110,7 @@ std::unique_ptr<SequenceState> ModelHarness::feed(std::span<const int32_t> token
 
 std::vector<float> ModelHarness::logits(std::span<const int32_t> tokens, const std::vector<int>& chunks) {
     std::vector<float> all;
-    give_back(*feed(tokens, chunks, 0, &all));
+    feed(tokens, chunks, 0, &all);
     return all;
 }
 
@@ -120,7 +120,7 @@ std::vector<float> ModelHarness::draft(std::span<SequenceState* const> sequences
     const auto hidden_size = static_cast<size_t>(config().hidden_size);
     std::vector<float> hidden, next(sequences.size() * hidden_size), all;
     for (const SequenceState* sequence : sequences) {
-        hidden.insert(hidden.end(), sequence->pending_hidden(), sequence->pending_hidden() + hidden_size);
+        hidden.insert(hidden.end(), pending_hidden(*sequence), pending_hidden(*sequence) + hidden_size);
     }
     std::vector<float> logits(sequences.size() * static_cast<size_t>(config().vocab_size));
     for (int step = 0; step < depth; ++step) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
-#include "cache/page_pool.h"
+#include "cache/slot_pool.h"
 #include "checkpoint/weights.h"
 #include "model/qwen35.h"
 
@@ -33,6 +33,15 @@ std::vector<kernels::Tier> available_tiers();
 // Token ids that differ, from a fixed stream: [0, vocab_size).
 std::vector<int32_t> test_tokens(int count, int64_t vocab_size, uint64_t seed = 1);
 
+// A sequence with its own memory.
+struct TestSequence : SequenceState {
+    explicit TestSequence(const RecurrentLayout& layout) : buffers(layout) {
+        static_cast<SequenceState&>(*this) = buffers.start();
+    }
+    SequenceBuffers buffers;
+    std::vector<SlotRef> slots;  // of its pages
+};
+
 class ModelHarness {
  public:
     using BackendFactory = std::unique_ptr<CpuBackend> (*)(const kernels::KernelTable&, ThreadPool&, ComputeMode);
@@ -46,18 +55,20 @@ class ModelHarness {
     int64_t page_bytes() const { return model_->page_layout().page_bytes; }
 
     // A new sequence with room for `positions`.
-    std::unique_ptr<SequenceState> sequence(int64_t positions);
-    void give_back(SequenceState& sequence);
+    std::unique_ptr<TestSequence> sequence(int64_t positions);
 
     // One pass; the logits of every row: [rows, vocab_size].
     std::vector<float> pass(std::span<const SequenceRows> batch);
     // A fresh sequence fed in the given chunks, the last size repeated until all tokens are in: [tokens, vocab_size].
     std::vector<float> logits(std::span<const int32_t> tokens, const std::vector<int>& chunks);
     // The same without its logits: the sequence, with room for `more` positions behind the tokens.
-    std::unique_ptr<SequenceState> feed(std::span<const int32_t> tokens, const std::vector<int>& chunks, int more,
-                                        std::vector<float>* logits = nullptr);
+    std::unique_ptr<TestSequence> feed(std::span<const int32_t> tokens, const std::vector<int>& chunks, int more,
+                                       std::vector<float>* logits = nullptr);
     // MTP steps of several sequences at once, `depth` deep, the tokens given: [depth][sequences, vocab_size].
     std::vector<float> draft(std::span<SequenceState* const> sequences, std::span<const int32_t> tokens, int depth);
+    const float* pending_hidden(const SequenceState& sequence) const {
+        return model_->recurrent_layout().pending_hidden(sequence.tail);
+    }
     int passes() const { return passes_; }
 
  private:
@@ -65,7 +76,8 @@ class ModelHarness {
     ThreadPool pool_;
     std::unique_ptr<CpuBackend> backend_;
     std::unique_ptr<Qwen35> model_;
-    std::unique_ptr<PagePool> pages_;
+    MemoryBudget budget_{uint64_t{1} << 30};
+    std::unique_ptr<SlotPool> pages_;
     int passes_ = 0;
 };
 

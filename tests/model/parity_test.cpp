@@ -84,11 +84,12 @@ TEST_P(Parity, ResidualStreamAndHidden) {
     EXPECT_EQ(layers, harness_.config().num_hidden_layers);
     ASSERT_EQ(positions.back(), static_cast<int32_t>(ids_.size()) - 1);
     const std::vector<float> last = golden_.floats("hidden");
-    EXPECT_LE(max_error(state->pending_hidden(), &last[last.size() - static_cast<size_t>(hidden)], hidden), 1e-4f);
+    EXPECT_LE(max_error(harness_.pending_hidden(*state), &last[last.size() - static_cast<size_t>(hidden)], hidden),
+              1e-4f);
 }
 
 // S after the last token, from S at the last border and the rows since.
-std::vector<float> current_state(const GdnShape& shape, const GdnState& state, int64_t length, int head) {
+std::vector<float> current_state(const GdnShape& shape, const GdnPageState& state, int64_t length, int head) {
     const int rows = static_cast<int>(length % kernels::kPage);
     const float* deltas = state.deltas + static_cast<int64_t>(head) * kernels::kPage * shape.value_dim;
     const float* decays = state.log_decays + head * kernels::kPage;
@@ -121,12 +122,14 @@ TEST_P(Parity, StatesAfterTheLastToken) {
     int index = 0;
     for (size_t layer = 0; layer < harness_.config().layer_types.size(); ++layer) {
         if (harness_.config().layer_types[layer] != LayerType::linear_attention) continue;
-        const GdnState gdn = state->gdn(index++);
+        const RecurrentLayout& layout = harness_.model().recurrent_layout();
+        const float* window = layout.window(index, state->tail);
+        const GdnPageState gdn = layout.page(index++, state->border, state->border, state->rows);
         const std::vector<float> conv = golden_.floats("conv." + std::to_string(layer));
         for (int channel = 0; channel < shape.conv_width(); ++channel) {
             for (int i = 0; i < 3; ++i) {
-                ASSERT_NEAR(gdn.conv_window[i * shape.conv_width() + channel],
-                            conv[static_cast<size_t>(3 * channel + i)], 1e-4f);
+                ASSERT_NEAR(window[i * shape.conv_width() + channel], conv[static_cast<size_t>(3 * channel + i)],
+                            1e-4f);
             }
         }
         const std::string name = "state." + std::to_string(layer);
@@ -164,7 +167,7 @@ TEST_P(Parity, MtpLogitsAtFourDepths) {
                     {state.get(), std::span(ids_).subspan(fed, std::min(chunk, length - fed))}};
                 harness_.model().forward(rows);
             }
-            std::vector<float> before(state->pending_hidden(), state->pending_hidden() + hidden);
+            std::vector<float> before(harness_.pending_hidden(*state), harness_.pending_hidden(*state) + hidden);
             for (size_t depth = 0; depth < 4; ++depth) {
                 const MtpRow row[] = {
                     {state.get(), static_cast<int64_t>(length + depth), tokens[4 * e + depth], before.data()}};
@@ -178,7 +181,6 @@ TEST_P(Parity, MtpLogitsAtFourDepths) {
                     << "end " << ends[e] << " depth " << depth + 1 << " chunks of " << chunk;
                 before = after;
             }
-            harness_.give_back(*state);
         }
     }
 }

@@ -66,7 +66,6 @@ TEST_F(CalibrationTest, HeadInputsAreThoseOfTheForwardPass) {
         const float* expected = harness.model().hidden(static_cast<int32_t>(2 * row));
         for (int64_t i = 0; i < config_.hidden_size; ++i) ASSERT_EQ(samples.f32(row)[i], expected[i]) << row;
     }
-    harness.give_back(*sequence);
 }
 
 TEST_F(CalibrationTest, RemembersWhatLayersAreGiven) {

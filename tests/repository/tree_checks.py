@@ -50,6 +50,7 @@ DEBIAN_PACKAGES = {
     "libxxhash": "libxxhash-dev",
     "nlohmann_json": "nlohmann-json3-dev",
     "PkgConfig": "pkgconf",
+    "rapidcheck": "librapidcheck-dev",
     "Python3": "python3",
     "Threads": "g++",
 }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "backend/cpu/cpu_backend.h"
@@ -61,6 +62,22 @@ void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorVie
                                 shape.slice.value_scale);
             }
         });
+    }
+}
+
+void CpuBackend::copy_kv(std::byte* to, const std::byte* from, int columns, const AttentionShape& shape) {
+    const auto tile_bytes = kernels::kv_tile_bytes(shape.kv_type, shape.head_dim);
+    const float zeros[kernels::kMaxHeadDim] = {};
+    for (int head = 0; head < shape.num_kv_heads; ++head) {
+        const auto offset = static_cast<int64_t>(head) * static_cast<int64_t>(tile_bytes);
+        std::byte* keys = to + shape.slice.key_offset + offset;
+        std::byte* values = to + shape.slice.value_offset + offset;
+        std::memcpy(keys, from + shape.slice.key_offset + offset, tile_bytes);
+        std::memcpy(values, from + shape.slice.value_offset + offset, tile_bytes);
+        // A column nobody wrote is zero, as in a page that was granted; another sequence may have written this one.
+        for (int column = columns; column < kPage; ++column) {
+            table_.store_kv(shape.kv_type, keys, values, column, zeros, zeros, shape.head_dim, 1.0f, 1.0f);
+        }
     }
 }
 

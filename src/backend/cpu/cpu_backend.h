@@ -27,6 +27,7 @@ class CpuBackend : public Backend {
     void attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
                           const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
                           std::span<const AttentionSequence> sequences) override;
+    void copy_kv(std::byte* to, const std::byte* from, int columns, const AttentionShape& shape) override;
     void attention(TensorView out, TensorView queries, const AttentionShape& shape,
                    std::span<const AttentionSequence> sequences) override;
     void gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,

@@ -17,18 +17,19 @@ void CpuBackend::gdn_convolution(TensorView out, TensorView inputs, const float*
     round_to_storage(inputs);
     for (const GdnSequence& sequence : sequences) {
         const auto input = [&](int64_t token) {
-            return token >= 0 ? inputs.f32(sequence.first_row + token)
-                              : sequence.state.conv_window + (history + token) * width;
+            return token >= 0 ? inputs.f32(sequence.first_row + token) : sequence.window + (history + token) * width;
         };
         for_rows(sequence.rows, 4 * width, [&](int64_t token) {
             const float* taps[kMaxTaps];
             for (int tap = 0; tap < shape.conv_taps; ++tap) taps[tap] = input(token - history + tap);
             table_.conv_silu(out.f32(sequence.first_row + token), taps, weight, shape.conv_taps, width);
         });
-        // Oldest first, so a window shorter than the rows is never read after it was overwritten.
-        for (int i = 0; i < history; ++i) {
-            std::memmove(sequence.state.conv_window + i * width, input(sequence.rows - history + i),
-                         static_cast<size_t>(width) * sizeof(float));
+        for (const ConvWindow& window : sequence.windows) {
+            // Oldest first: where the window replaces the one before, an input is read before it is overwritten.
+            for (int i = 0; i < history; ++i) {
+                std::memmove(window.inputs + i * width, input(window.rows - history + i),
+                             static_cast<size_t>(width) * sizeof(float));
+            }
         }
     }
 }
@@ -54,12 +55,12 @@ void CpuBackend::gdn_key_head(TensorView out, TensorView mixed, TensorView beta,
     const int group = shape.num_value_heads / shape.num_key_heads;
     const int first_head = key_head * group;
     const int64_t state_floats = static_cast<int64_t>(shape.key_dim) * shape.value_dim;
-    float* state = sequence.state.state + first_head * state_floats;
-    float* keys = sequence.state.keys + static_cast<int64_t>(key_head) * kPage * shape.key_dim;
-    float* deltas = sequence.state.deltas + static_cast<int64_t>(first_head) * kPage * shape.value_dim;
-    float* log_decays = sequence.state.log_decays + first_head * kPage;
 
-    for (int token = 0; token < sequence.rows;) {
+    const GdnPageState* page = sequence.pages;
+    for (int token = 0; token < sequence.rows; ++page) {
+        float* keys = page->keys + static_cast<int64_t>(key_head) * kPage * shape.key_dim;
+        float* deltas = page->deltas + static_cast<int64_t>(first_head) * kPage * shape.value_dim;
+        float* log_decays = page->log_decays + first_head * kPage;
         const int column = static_cast<int>((sequence.position + token) % kPage);
         const int rows = std::min(sequence.rows - token, kPage - column);
         int32_t slots[kPage];
@@ -84,7 +85,7 @@ void CpuBackend::gdn_key_head(TensorView out, TensorView mixed, TensorView beta,
                          .beta = beta.f32(row) + first_head,
                          .g = g.f32(row) + first_head,
                          .ld_gate = beta.row_stride,
-                         .state = state,
+                         .state = page->state + first_head * state_floats,
                          .keys = {keys, nullptr},
                          .deltas = {deltas, nullptr},
                          .log_decays = {log_decays, nullptr},
@@ -93,8 +94,8 @@ void CpuBackend::gdn_key_head(TensorView out, TensorView mixed, TensorView beta,
                         memory);
         if (column + rows == kPage) {
             for (int head = 0; head < group; ++head) {
-                float* head_state = state + head * state_floats;
-                table_.gdn_advance(head_state, head_state, keys,
+                const int64_t offset = (first_head + head) * state_floats;
+                table_.gdn_advance(page->next_state + offset, page->state + offset, keys,
                                    deltas + static_cast<int64_t>(head) * kPage * shape.value_dim,
                                    log_decays + head * kPage, shape.key_dim, shape.value_dim, memory);
             }

@@ -1,0 +1,71 @@
+// A radix tree over token ids, whose nodes say where there is a snapshot of a sequence. Prefixes are compared token by
+// token; nothing is hashed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/snapshot.h"
+
+namespace colugo {
+
+class PrefixTree {
+ public:
+    struct Node {
+        Node* parent = nullptr;
+        std::vector<int32_t> tokens;                  // on the way from the parent to here; none at the root
+        int64_t position = 0;                         // tokens on the way from the root to here
+        std::vector<std::unique_ptr<Node>> children;  // ascending by first token
+
+        std::optional<Snapshot> snapshot;
+        size_t index = 0;       // in snapshots() while there is one
+        double last_use = 0.0;  // the cache's clock then
+        int64_t uses = 0;
+    };
+    struct Match {
+        int64_t length = 0;       // tokens that the tree has in common with the sequence
+        Node* deepest = nullptr;  // the deepest node on the way with a snapshot, no deeper than the limit
+    };
+
+    PrefixTree() : root_(std::make_unique<Node>()) {}
+
+    Match match(std::span<const int32_t> tokens, int64_t limit) const;
+    // The node of these tokens, made where there is none.
+    Node& insert(std::span<const int32_t> tokens);
+    // The node must have none yet.
+    void attach(Node& node, Snapshot snapshot);
+    // Takes the node's snapshot away, and the node where it leads to none and parts no ways. Returns the snapshot.
+    Snapshot detach(Node& node);
+    // Drops nodes that insert() made for a snapshot that was not attached.
+    void prune(Node& node);
+
+    // Nodes with a snapshot, in no order.
+    const std::vector<Node*>& snapshots() const { return snapshots_; }
+    // The nearest node above with a snapshot, or nullptr.
+    static const Node* snapshot_above(const Node& node);
+    // Of nodes and tokens.
+    uint64_t bytes() const { return bytes_; }
+    // What insert() adds at most for a sequence of this length and a snapshot attached to it.
+    static uint64_t most_bytes(int64_t length);
+
+    // What is wrong, in a sentence; empty where all holds.
+    std::string fault() const;
+
+ private:
+    Node* child(const Node& node, int32_t token) const;
+    Node& add_child(Node& parent, std::span<const int32_t> tokens);
+    Node& split(Node& node, size_t tokens);
+    void merge_with_only_child(Node& node);
+    static uint64_t node_bytes(const Node& node);
+    std::string fault_below(const Node& node, uint64_t& bytes, size_t& snapshots) const;
+
+    std::unique_ptr<Node> root_;
+    std::vector<Node*> snapshots_;
+    uint64_t bytes_ = 0;
+};
+
+}  // namespace colugo

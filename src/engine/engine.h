@@ -1,0 +1,130 @@
+// The engine: many sequences over one model and one cache. Any thread may submit and cancel; one thread calls step(),
+// or run(), and owns everything else.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "engine/loaded_model.h"
+#include "engine/scheduler.h"
+#include "sampling/sampler.h"
+
+namespace colugo {
+
+struct EngineMetrics {
+    int64_t submitted = 0;
+    int64_t finished = 0;
+    int64_t running = 0;
+    int64_t waiting = 0;
+    int64_t steps = 0;
+    int64_t prefill_rows = 0;  // rows of the model's first layer, by what they were
+    int64_t decode_rows = 0;
+    int64_t most_sequences = 0;  // of one step
+    int64_t generated_tokens = 0;
+    double step_seconds = 0.0;  // in all
+    Scheduler::Counters scheduler;
+    CacheCounters cache;
+    uint64_t cache_bytes = 0;  // the budget
+    uint64_t used_bytes = 0;   // of it
+    int64_t snapshots = 0;
+    int64_t pages = 0;
+};
+
+// Throws invalid_argument for a prompt or parameters that cannot be accepted, resource_exhausted when the prompt does
+// not fit in a context of ctx_size.
+void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size);
+
+class Engine {
+ public:
+    // tokens: the ids that may be drawn. max_waiting: requests that are submitted and not yet running. The model must
+    // outlive the engine.
+    Engine(LoadedModel& model, TokenMask tokens, int max_waiting = 1024);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Throws what check_request throws for the model's context, and resource_exhausted when too many requests wait. The
+    // listener is called until finished(), and let go then.
+    RequestId submit(Request request, std::shared_ptr<RequestListener> listener);
+    // The request ends before its next token, unless it has ended already.
+    void cancel(RequestId id);
+
+    // One turn: takes messages in, feeds one batch, gives tokens out. False when there was nothing to feed.
+    bool step();
+    // Steps until stop(); sleeps while there is nothing to do. What has not finished then is cancelled.
+    void run();
+    void stop();
+
+    // As it was after the last step.
+    EngineMetrics metrics() const;
+    // What is wrong with the cache, in a sentence; empty where all holds. For the engine's thread.
+    std::string fault() const { return cache_.fault(); }
+
+    // What a step fed.
+    struct StepRows {
+        int64_t sequences = 0;
+        int64_t prefill = 0;
+        int64_t decode = 0;
+    };
+
+ private:
+    struct Submit {
+        RequestId id;
+        Request request;
+        std::shared_ptr<RequestListener> listener;
+    };
+    struct Cancel {
+        RequestId id;
+    };
+    using Message = std::variant<Submit, Cancel>;
+
+    void take_messages();
+    void forward(std::span<const Scheduler::Turn> turns);
+    void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
+    void advance(Sequence& sequence, std::span<const float> logits);
+    void finish(Sequence& sequence, FinishReason reason);
+    void count_step(const StepRows& rows, double seconds);
+    void publish_metrics();
+
+    LoadedModel& model_;
+    CacheManager cache_;
+    Scheduler scheduler_;
+    Sampler sampler_;
+    int max_waiting_;
+    Buffer logits_;  // [max(parallel, kLogitRows), vocab_size]
+    std::vector<SequenceRows> batch_;
+    std::vector<int32_t> logit_rows_;
+    std::vector<Message> taken_;
+    EngineMetrics counted_;  // the engine thread's own
+
+    mutable std::mutex mutex_;  // of what follows
+    std::condition_variable wake_;
+    std::vector<Message> mailbox_;
+    bool stopping_ = false;
+    RequestId next_id_ = 1;
+    int64_t outstanding_ = 0;  // submitted and not finished
+    EngineMetrics published_;
+};
+
+// An engine's run() on a thread of its own, stopped and joined at the end.
+class EngineThread {
+ public:
+    explicit EngineThread(Engine& engine) : engine_(engine), thread_([&engine] { engine.run(); }) {}
+    ~EngineThread() {
+        engine_.stop();
+        thread_.join();
+    }
+    EngineThread(const EngineThread&) = delete;
+    EngineThread& operator=(const EngineThread&) = delete;
+
+ private:
+    Engine& engine_;
+    std::thread thread_;
+};
+
+}  // namespace colugo

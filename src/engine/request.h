@@ -1,0 +1,75 @@
+// What a client asks of the engine, and what it hears back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/tensor_view.h"
+#include "sampling/sampling_params.h"
+
+namespace colugo {
+
+using RequestId = int64_t;
+
+struct Request {
+    std::vector<int32_t> prompt;  // at least one token
+    int64_t max_tokens = -1;      // new tokens; -1: as many as the context holds
+    SamplingParams sampling = {};
+    std::vector<int32_t> stop_ids = {};  // end the text; the one drawn is no part of it
+    // Positions in the prompt where other conversations are likely to part from it, ascending: snapshots are taken
+    // there.
+    std::vector<int64_t> branch_points = {};
+    int priority = 0;           // a higher one goes first, and may interrupt a lower one
+    bool wants_logits = false;  // of every position
+};
+
+enum class FinishReason { stop, length, context, cancelled, failed };
+
+const char* finish_reason_name(FinishReason reason);
+
+struct RequestResult {
+    FinishReason finish = FinishReason::stop;
+    std::optional<Error> error = {};  // why it failed
+    int64_t prompt_tokens = 0;
+    int64_t cached_tokens = 0;     // of the prompt, that an earlier snapshot spared
+    int64_t fed_tokens = 0;        // rows that were computed, in prefill and decode
+    int64_t generated_tokens = 0;  // given to the listener
+    int64_t decode_passes = 0;     // that fed one new token each
+    int64_t preemptions = 0;
+    double queue_seconds = 0.0;    // until it was admitted
+    double prefill_seconds = 0.0;  // from then until the logits of the prompt's last token
+    double decode_seconds = 0.0;   // the rest
+    double ttft_seconds = 0.0;     // from submission until the first token was drawn; 0 when none was
+    uint64_t weight_bytes_per_pass = 0;
+
+    double prefill_tokens_per_second() const {
+        return rate(static_cast<double>(prompt_tokens - cached_tokens), prefill_seconds);
+    }
+    double decode_tokens_per_second() const { return rate(static_cast<double>(decode_passes), decode_seconds); }
+    // Of weights, while decoding.
+    double decode_bytes_per_second() const {
+        return decode_tokens_per_second() * static_cast<double>(weight_bytes_per_pass);
+    }
+
+ private:
+    static double rate(double amount, double seconds) { return seconds > 0.0 ? amount / seconds : 0.0; }
+};
+
+// Called on the engine's thread, in this order; must not throw and not wait. What it is given is gone when it returns.
+class RequestListener {
+ public:
+    virtual ~RequestListener() = default;
+    // The prompt's tokens known to the model so far, cached ones included.
+    virtual void prefilled(int64_t /*done*/, int64_t /*total*/) {}
+    // Raw logits [rows, vocab_size] of positions first_position, first_position + 1, ..., in order, where the request
+    // wants them.
+    virtual void logits(int64_t /*first_position*/, TensorView /*logits*/) {}
+    virtual void token(int32_t token) = 0;
+    // The last call.
+    virtual void finished(const RequestResult& result) = 0;
+};
+
+}  // namespace colugo

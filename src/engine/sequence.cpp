@@ -1,0 +1,48 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+
+namespace colugo {
+
+Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListener> listener, int64_t vocab_size,
+                   int64_t ctx_size)
+    : id_(id),
+      request_(std::move(request)),
+      listener_(std::move(listener)),
+      tokens_(request_.prompt),
+      snapshots_(request_.branch_points),
+      history_(vocab_size) {
+    const int64_t room = ctx_size - prompt_len();
+    const bool context_first = request_.max_tokens < 0 || request_.max_tokens > room;
+    limit_ = context_first ? room : request_.max_tokens;
+    at_limit_ = context_first ? FinishReason::context : FinishReason::length;
+    tokens_.reserve(static_cast<size_t>(worst_length()));
+    history_.add_prompt(request_.prompt);
+    result_.prompt_tokens = prompt_len();
+}
+
+void Sequence::want_snapshot(int64_t position) {
+    const auto at = std::lower_bound(snapshots_.begin(), snapshots_.end(), position);
+    if (position > fed() && (at == snapshots_.end() || *at != position)) snapshots_.insert(at, position);
+}
+
+std::span<const int64_t> Sequence::snapshots_within(int64_t count) {
+    const auto begin = std::upper_bound(snapshots_.begin(), snapshots_.end(), fed());
+    const auto end = std::upper_bound(begin, snapshots_.end(), fed() + count);
+    return {begin, end};
+}
+
+void Sequence::start(std::unique_ptr<Lease> lease) {
+    lease_ = std::move(lease);
+    if (has_started_) return;  // it goes on after an interruption
+    has_started_ = true;
+    result_.cached_tokens = lease_->cached_len();
+    result_.queue_seconds = seconds_since_submission();
+}
+
+void Sequence::append(int32_t token) {
+    tokens_.push_back(token);
+    history_.add_output(token);
+}
+
+}  // namespace colugo

@@ -1,0 +1,187 @@
+// An engine over a fixture checkpoint, driven step by step, and what cold single runs give for the same requests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace colugo::testing {
+
+// Keeps all a request hears.
+class Recorder : public RequestListener {
+ public:
+    void prefilled(int64_t done, int64_t total) override { prefilled_.emplace_back(done, total); }
+    void logits(int64_t first_position, TensorView rows) override {
+        if (logits_.empty()) first_position_ = first_position;
+        logits_.insert(logits_.end(), rows.f32(), rows.f32() + rows.rows * rows.cols);
+    }
+    void token(int32_t token) override { tokens_.push_back(token); }
+    void finished(const RequestResult& result) override {
+        EXPECT_FALSE(result_) << "finished twice";
+        result_ = result;
+    }
+
+    const std::vector<std::pair<int64_t, int64_t>>& progress() const { return prefilled_; }
+    const std::vector<int32_t>& tokens() const { return tokens_; }
+    // [positions from first_position() on, vocab_size]
+    const std::vector<float>& logits() const { return logits_; }
+    int64_t first_position() const { return first_position_; }
+    bool done() const { return result_.has_value(); }
+    const RequestResult& result() const { return *result_; }
+
+ private:
+    std::vector<std::pair<int64_t, int64_t>> prefilled_;
+    std::vector<int32_t> tokens_;
+    std::vector<float> logits_;
+    int64_t first_position_ = 0;
+    std::optional<RequestResult> result_;
+};
+
+struct EngineOptions {
+    std::string fixture = "tiny-bf16";
+    int parallel = 8;
+    int max_rows = 64;
+    int threads = 2;
+    int64_t ctx_size = 512;
+    double cached_sequences = 24.0;  // the budget, in sequences of ctx_size
+    bool with_mtp = false;
+};
+
+inline LaunchOptions launch_options(const EngineOptions& options) {
+    LaunchOptions launch;
+    launch.model = std::string(COLUGO_FIXTURES_DIR) + "/" + options.fixture;
+    launch.threads = options.threads;
+    launch.ctx_size = options.ctx_size;
+    launch.parallel = options.parallel;
+    launch.max_rows = options.max_rows;
+    launch.with_mtp = options.with_mtp;
+    return launch;
+}
+
+class EngineHarness {
+ public:
+    explicit EngineHarness(const EngineOptions& options = {}) {
+        LaunchOptions launch = launch_options(options);
+        const StateFormat format = LoadedModel(launch).plan().format;
+        launch.cache_bytes =
+            format.fixed_bytes() + static_cast<uint64_t>(options.cached_sequences *
+                                                         static_cast<double>(format.sequence_bytes(options.ctx_size)));
+        model_ = std::make_unique<LoadedModel>(launch);
+        engine_ = std::make_unique<Engine>(*model_, TokenMask(model_->config().vocab_size, true));
+    }
+
+    Engine& engine() { return *engine_; }
+    int64_t vocab_size() const { return model_->config().vocab_size; }
+
+    struct Submitted {
+        RequestId id;
+        std::shared_ptr<Recorder> heard;
+    };
+    Submitted submit(Request request) {
+        request.wants_logits = true;
+        auto heard = std::make_shared<Recorder>();
+        return {engine_->submit(std::move(request), heard), heard};
+    }
+    void step() {
+        engine_->step();
+        ASSERT_EQ(engine_->fault(), "");
+    }
+    // Until nothing runs or waits.
+    void finish() {
+        while (engine_->step()) ASSERT_EQ(engine_->fault(), "");
+    }
+    std::shared_ptr<Recorder> run(Request request) {
+        const Submitted submitted = submit(std::move(request));
+        finish();
+        EXPECT_TRUE(submitted.heard->done());
+        return submitted.heard;
+    }
+
+ private:
+    std::unique_ptr<LoadedModel> model_;
+    std::unique_ptr<Engine> engine_;
+};
+
+// What a request gives that runs alone on an engine nothing ran on before, one thread, the prompt in one pass.
+class ColdRuns {
+ public:
+    explicit ColdRuns(std::string fixture = "tiny-bf16", bool with_mtp = false) {
+        options_.fixture = std::move(fixture);
+        options_.with_mtp = with_mtp;
+        options_.parallel = 1;
+        options_.threads = 1;
+        options_.max_rows = 512;
+        options_.cached_sequences = 1.0;
+        LaunchOptions launch = launch_options(options_);
+        model_ = std::make_unique<LoadedModel>(launch);
+    }
+
+    const Recorder& of(const Request& request) {
+        auto& known = runs_[{request.prompt, request.max_tokens, request.sampling.temperature, request.sampling.seed}];
+        if (!known) {
+            Engine engine(*model_, TokenMask(model_->config().vocab_size, true));
+            known = std::make_shared<Recorder>();
+            Request copy = request;
+            copy.wants_logits = true;
+            copy.branch_points.clear();
+            engine.submit(std::move(copy), known);
+            while (engine.step()) {
+            }
+            EXPECT_EQ(known->result().cached_tokens, 0);
+        }
+        return *known;
+    }
+
+    // Tokens equal, and every logit the engine computed has the bits of the cold run's.
+    void expect_same(const Request& request, const Recorder& heard, const std::string& what) {
+        const Recorder& cold = of(request);
+        EXPECT_EQ(heard.tokens(), cold.tokens()) << what;
+        const auto vocab = static_cast<size_t>(model_->config().vocab_size);
+        const size_t skipped = static_cast<size_t>(heard.first_position()) * vocab;
+        ASSERT_EQ(skipped + heard.logits().size(), cold.logits().size()) << what;
+        EXPECT_EQ(
+            std::memcmp(heard.logits().data(), cold.logits().data() + skipped, heard.logits().size() * sizeof(float)),
+            0)
+            << what;
+    }
+
+ private:
+    using Key = std::tuple<std::vector<int32_t>, int64_t, double, uint64_t>;
+    EngineOptions options_;
+    std::unique_ptr<LoadedModel> model_;
+    std::map<Key, std::shared_ptr<Recorder>> runs_;
+};
+
+// Tokens that differ, from a stream of their own for each seed.
+inline std::vector<int32_t> tokens_of(int count, uint64_t seed, int64_t vocab_size = 512) {
+    std::vector<int32_t> tokens;
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    for (int i = 0; i < count; ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        tokens.push_back(static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab_size)));
+    }
+    return tokens;
+}
+
+inline std::vector<int32_t> joined(std::vector<int32_t> a, const std::vector<int32_t>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+inline Request request_of(std::vector<int32_t> prompt, int64_t max_tokens = 6, double temperature = 0.0) {
+    Request request;
+    request.prompt = std::move(prompt);
+    request.max_tokens = max_tokens;
+    request.sampling.temperature = temperature;
+    request.sampling.seed = 11;
+    return request;
+}
+
+}  // namespace colugo::testing

@@ -1,0 +1,365 @@
+// What a request gets from the engine is what it gets from a cold run of its own, whatever ran before and beside it.
+// Each case also shows that what it is about has happened.
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+#include <thread>
+
+#include "engine/engine_harness.h"
+#include "support/expect_error.h"
+
+namespace colugo::testing {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+ColdRuns& cold() {
+    static ColdRuns runs;
+    return runs;
+}
+
+Tokens first(const Tokens& tokens, int64_t count) {
+    return Tokens(tokens.begin(), tokens.begin() + count);
+}
+
+TEST(EngineEquality, EveryTailBehindASnapshot) {
+    const Tokens trunk = tokens_of(150, 1);
+    EngineHarness harness({.cached_sequences = 200});  // nothing has to go
+    int restored_inside_a_page = 0;
+    for (int tail = 1; tail <= 70; ++tail) {
+        // The snapshot lies everywhere in a page as the tails grow.
+        const int64_t begin = 150 - tail;
+        Request trunk_request = request_of(first(trunk, begin), 0);
+        trunk_request.branch_points = {begin};
+        harness.run(trunk_request);
+        for (const double temperature : {0.0, 1.0}) {
+            const Request request = request_of(trunk, 3, temperature);
+            const auto heard = harness.run(request);
+            EXPECT_EQ(heard->result().prompt_tokens, 150);
+            if (temperature == 0.0 && tail == 1) {
+                EXPECT_EQ(heard->result().cached_tokens, 149);
+            }
+            cold().expect_same(request, *heard, "tail " + std::to_string(tail));
+        }
+        const Request other =
+            request_of(joined(first(trunk, begin), tokens_of(tail, 100 + static_cast<uint64_t>(tail))));
+        const auto heard = harness.run(other);
+        EXPECT_EQ(heard->result().cached_tokens, begin) << tail;
+        EXPECT_EQ(heard->first_position(), begin);
+        restored_inside_a_page += begin % 32 != 0;
+        cold().expect_same(other, *heard, "other tail " + std::to_string(tail));
+    }
+    EXPECT_GT(restored_inside_a_page, 60);
+}
+
+// Conversations that take turns: each turn's prompt is the one before, its reply and some more.
+TEST(EngineEquality, InterleavedConversations) {
+    EngineHarness harness;
+    std::vector<Tokens> conversations = {tokens_of(40, 1), tokens_of(61, 2), tokens_of(33, 3)};
+    int64_t cached = 0;
+    for (int turn = 0; turn < 4; ++turn) {
+        for (size_t i = 0; i < conversations.size(); ++i) {
+            const Request request = request_of(conversations[i], 5, i == 1 ? 0.8 : 0.0);
+            const auto heard = harness.run(request);
+            cold().expect_same(request, *heard, "turn " + std::to_string(turn));
+            if (turn > 0) {
+                // All but the reply's last token, which nobody has fed, and the new ones.
+                EXPECT_EQ(heard->result().cached_tokens, static_cast<int64_t>(conversations[i].size()) - 24);
+            }
+            cached += heard->result().cached_tokens;
+            conversations[i] =
+                joined(joined(conversations[i], heard->tokens()), tokens_of(23, 50 + static_cast<uint64_t>(turn)));
+        }
+    }
+    EXPECT_GT(cached, 500);
+    EXPECT_EQ(harness.engine().metrics().cache.hits, 9);
+}
+
+TEST(EngineEquality, EditsGoingBackAndTheSameAgain) {
+    EngineHarness harness;
+    const Tokens long_one = tokens_of(200, 4);
+    std::vector<Request> requests = {request_of(long_one)};
+    Tokens edited = long_one;
+    edited[90] += 1;
+    requests.push_back(request_of(edited));
+    requests.push_back(request_of(first(long_one, 120)));
+    requests.push_back(request_of(long_one));
+    requests.push_back(request_of(edited));
+    requests.push_back(request_of(joined(first(long_one, 110), tokens_of(30, 9))));
+    requests.push_back(request_of(joined(first(long_one, 110), tokens_of(30, 10))));
+    for (const double temperature : {0.0, 1.2}) {
+        for (size_t i = 0; i < requests.size(); ++i) {
+            requests[i].sampling.temperature = temperature;
+            const auto heard = harness.run(requests[i]);
+            cold().expect_same(requests[i], *heard, "request " + std::to_string(i));
+            // The same prompt: all but its last token. Where ways part for the third time, they have been seen to part.
+            if (i == 3 || i == 4) {
+                EXPECT_EQ(heard->result().cached_tokens, 199);
+            }
+            if (i == 6 && temperature == 0.0) {
+                EXPECT_EQ(heard->result().cached_tokens, 110);
+            }
+        }
+    }
+}
+
+TEST(EngineEquality, ACancelledPrefillGoesOnWhereItStopped) {
+    const Tokens prompt = tokens_of(200, 5);
+    for (int chunks = 0; chunks <= 7; ++chunks) {
+        EngineHarness harness({.max_rows = 29});
+        const Request request = request_of(prompt);
+        const auto cancelled = harness.submit(request);
+        for (int chunk = 0; chunk < chunks; ++chunk) harness.step();
+        harness.engine().cancel(cancelled.id);
+        harness.finish();
+        ASSERT_TRUE(cancelled.heard->done());
+        const bool was_done = cancelled.heard->result().finish != FinishReason::cancelled;
+        EXPECT_EQ(was_done, false);
+        const auto heard = harness.run(request);
+        EXPECT_EQ(heard->result().cached_tokens, std::min(29 * chunks, 199)) << chunks;
+        cold().expect_same(request, *heard, "after chunks " + std::to_string(chunks));
+    }
+}
+
+TEST(EngineEquality, APreemptedSequenceResumes) {
+    const Request low = request_of(tokens_of(70, 6), 40, 0.9);
+    for (const int steps : {1, 2, 5, 20}) {
+        EngineHarness harness({.parallel = 1});
+        const auto interrupted = harness.submit(low);
+        for (int step = 0; step < steps; ++step) harness.step();
+        Request high = request_of(tokens_of(50, 7), 10);
+        high.priority = 1;
+        const auto first_served = harness.submit(high);
+        while (!first_served.heard->done()) harness.step();
+        EXPECT_FALSE(interrupted.heard->done());
+        harness.finish();
+        EXPECT_EQ(interrupted.heard->result().preemptions, 1);
+        EXPECT_EQ(harness.engine().metrics().scheduler.preemptions, 1);
+        // Nothing was computed twice.
+        EXPECT_EQ(interrupted.heard->result().fed_tokens, 70 + 39);
+        EXPECT_EQ(interrupted.heard->tokens(), cold().of(low).tokens()) << steps;
+        cold().expect_same(high, *first_served.heard, "the one that came between");
+    }
+}
+
+TEST(EngineEquality, BatchesOfOneToEight) {
+    for (int count = 1; count <= 8; ++count) {
+        EngineHarness harness({.max_rows = 40});
+        std::vector<Request> requests;
+        std::vector<EngineHarness::Submitted> submitted;
+        for (int i = 0; i < count; ++i) {
+            requests.push_back(request_of(tokens_of(3 + 2 * i, 20 + static_cast<uint64_t>(i)), 100 + i, i % 2));
+            submitted.push_back(harness.submit(requests.back()));
+        }
+        harness.finish();
+        EXPECT_EQ(harness.engine().metrics().most_sequences, count);
+        for (int i = 0; i < count; ++i) {
+            cold().expect_same(requests[static_cast<size_t>(i)], *submitted[static_cast<size_t>(i)].heard,
+                               std::to_string(i) + " of " + std::to_string(count));
+        }
+    }
+}
+
+TEST(EngineEquality, EvictionUnderHalfOfTheLoad) {
+    // Six conversations of about 250 tokens and their snapshots, in memory for two sequences of 512.
+    EngineHarness harness({.parallel = 2, .cached_sequences = 2.2});
+    std::vector<Tokens> conversations;
+    for (uint64_t i = 0; i < 6; ++i) conversations.push_back(joined(tokens_of(64, 77), tokens_of(40, 30 + i)));
+    for (int turn = 0; turn < 5; ++turn) {
+        std::vector<Request> requests;
+        std::vector<EngineHarness::Submitted> submitted;
+        for (const Tokens& tokens : conversations) {
+            requests.push_back(request_of(tokens, 7));
+            submitted.push_back(harness.submit(requests.back()));
+        }
+        harness.finish();
+        for (size_t i = 0; i < conversations.size(); ++i) {
+            cold().expect_same(requests[i], *submitted[i].heard, "turn " + std::to_string(turn));
+            conversations[i] = joined(joined(conversations[i], submitted[i].heard->tokens()), tokens_of(25, 90 + i));
+        }
+    }
+    const EngineMetrics metrics = harness.engine().metrics();
+    EXPECT_GT(metrics.cache.evictions, 10);
+    EXPECT_GT(metrics.cache.hits, 5);
+    EXPECT_LE(metrics.used_bytes, metrics.cache_bytes);
+}
+
+TEST(EngineEquality, EveryNumberOfThreads) {
+    for (int threads = 1; threads <= 4; ++threads) {
+        EngineHarness harness({.max_rows = 50, .threads = threads});
+        const Tokens trunk = tokens_of(100, 8);
+        harness.run(request_of(trunk, 4));
+        const Request request = request_of(joined(first(trunk, 77), tokens_of(40, 12)), 8, 1.0);
+        harness.run(request_of(joined(first(trunk, 77), tokens_of(40, 13)), 1));
+        const auto heard = harness.run(request);
+        EXPECT_EQ(heard->result().cached_tokens, 77);
+        cold().expect_same(request, *heard, std::to_string(threads) + " threads");
+    }
+}
+
+TEST(EngineEquality, WithTheMtpHeadsRows) {
+    ColdRuns with_mtp("tiny-bf16", true);
+    EngineHarness harness({.with_mtp = true});
+    const Tokens trunk = tokens_of(100, 8);
+    harness.run(request_of(trunk, 4));
+    const Request request = request_of(joined(trunk, tokens_of(9, 12)), 5);
+    const auto heard = harness.run(request);
+    EXPECT_EQ(heard->result().cached_tokens, 99);
+    with_mtp.expect_same(request, *heard, "with mtp");
+}
+
+TEST(Engine, WhatSeveralBeginWithIsReadOnce) {
+    const Tokens common = tokens_of(150, 40);
+    EngineHarness harness({.parallel = 4, .max_rows = 32});
+    std::vector<Request> requests;
+    std::vector<EngineHarness::Submitted> submitted;
+    for (uint64_t i = 0; i < 4; ++i) {
+        requests.push_back(request_of(joined(common, tokens_of(20, 60 + i)), 3));
+        submitted.push_back(harness.submit(requests.back()));
+    }
+    harness.finish();
+    int64_t fed = 0;
+    for (size_t i = 0; i < 4; ++i) {
+        cold().expect_same(requests[i], *submitted[i].heard, std::to_string(i));
+        fed += submitted[i].heard->result().fed_tokens;
+    }
+    EXPECT_EQ(fed, 150 + 4 * (20 + 2));
+    EXPECT_EQ(harness.engine().metrics().scheduler.shared_reads, 3);
+}
+
+TEST(Engine, AWaiterGoesOnWhereTheReaderWasCancelled) {
+    const Tokens common = tokens_of(150, 41);
+    EngineHarness harness({.parallel = 4, .max_rows = 32});
+    const auto reader = harness.submit(request_of(joined(common, tokens_of(20, 60)), 3));
+    const Request request = request_of(joined(common, tokens_of(20, 61)), 3);
+    const auto waiter = harness.submit(request);
+    for (int step = 0; step < 3; ++step) harness.step();
+    EXPECT_EQ(harness.engine().metrics().waiting, 1);
+    harness.engine().cancel(reader.id);
+    harness.finish();
+    EXPECT_EQ(reader.heard->result().finish, FinishReason::cancelled);
+    EXPECT_EQ(waiter.heard->result().cached_tokens, 96);
+    cold().expect_same(request, *waiter.heard, "the waiter");
+}
+
+TEST(Engine, TheCancelOfOneRequestIsNotAnothers) {
+    EngineHarness harness({.max_rows = 32});
+    const auto cancelled = harness.submit(request_of(tokens_of(150, 42)));
+    harness.step();
+    harness.engine().cancel(cancelled.id);
+    const Request request = request_of(tokens_of(80, 43));
+    const auto other = harness.submit(request);
+    harness.engine().cancel(cancelled.id);
+    harness.finish();
+    harness.engine().cancel(cancelled.id);
+    harness.engine().cancel(other.id);
+    harness.finish();
+    EXPECT_EQ(cancelled.heard->result().finish, FinishReason::cancelled);
+    EXPECT_EQ(other.heard->result().finish, FinishReason::length);
+    cold().expect_same(request, *other.heard, "the other");
+}
+
+TEST(Engine, StopsAndLimits) {
+    EngineHarness harness({.ctx_size = 64});
+    Request request = request_of(tokens_of(20, 44), 20);
+    const Tokens free = harness.run(request)->tokens();
+    EXPECT_EQ(free.size(), 20u);
+    request.stop_ids = {free[5]};
+    const auto stopped = harness.run(request);
+    const auto at = std::find(free.begin(), free.end(), free[5]) - free.begin();
+    EXPECT_EQ(stopped->result().finish, FinishReason::stop);
+    EXPECT_EQ(stopped->tokens(), first(free, at));
+    EXPECT_EQ(stopped->result().generated_tokens, at);
+    for (const int64_t max_tokens : {int64_t{-1}, int64_t{45}, int64_t{1000}}) {
+        const auto limited = harness.run(request_of(tokens_of(20, 44), max_tokens));
+        EXPECT_EQ(limited->result().finish, FinishReason::context);
+        EXPECT_EQ(limited->tokens().size(), 44u);
+    }
+    const auto none = harness.run(request_of(tokens_of(20, 45), 0));
+    EXPECT_EQ(none->result().finish, FinishReason::length);
+    EXPECT_TRUE(none->tokens().empty());
+    EXPECT_EQ(none->progress().back(), std::make_pair(int64_t{20}, int64_t{20}));
+}
+
+TEST(Engine, RefusesWhatCannotBeServed) {
+    EngineHarness harness({.ctx_size = 64});
+    EXPECT_ERROR(ErrorCode::invalid_argument, "empty", harness.submit(request_of({})));
+    EXPECT_ERROR(ErrorCode::invalid_argument, "512", harness.submit(request_of({512})));
+    EXPECT_ERROR(ErrorCode::invalid_argument, "-2", harness.submit(request_of({1}, -2)));
+    EXPECT_ERROR(ErrorCode::resource_exhausted, "64 tokens", harness.submit(request_of(tokens_of(64, 1))));
+    EXPECT_ERROR(ErrorCode::resource_exhausted, "65 tokens", harness.submit(request_of(tokens_of(65, 1), 0)));
+    EXPECT_FALSE(harness.engine().step());
+    EXPECT_EQ(harness.engine().metrics().submitted, 0);
+}
+
+// Each has been promised its longest end before it begins, so none is ever out of memory.
+TEST(Engine, SequencesBeyondTheBudgetWait) {
+    EngineHarness harness({.parallel = 8, .cached_sequences = 2.0});
+    std::vector<EngineHarness::Submitted> submitted;
+    for (uint64_t i = 0; i < 6; ++i) submitted.push_back(harness.submit(request_of(tokens_of(300, 70 + i), 200)));
+    harness.step();
+    EXPECT_EQ(harness.engine().metrics().running, 2);
+    EXPECT_EQ(harness.engine().metrics().waiting, 4);
+    harness.finish();
+    for (const auto& one : submitted) EXPECT_EQ(one.heard->result().finish, FinishReason::length);
+}
+
+TEST(Engine, ALongPromptDoesNotStopAStream) {
+    EngineHarness harness({.parallel = 2, .max_rows = 256, .ctx_size = 2000});
+    const auto stream = harness.submit(request_of(tokens_of(10, 80), 1000));
+    for (int step = 0; step < 5; ++step) harness.step();
+    const auto reader = harness.submit(request_of(tokens_of(1900, 81), 1));
+    const EngineMetrics before = harness.engine().metrics();
+    while (!reader.heard->done()) {
+        const size_t heard = stream.heard->tokens().size();
+        harness.step();
+        if (!stream.heard->done()) {
+            EXPECT_EQ(stream.heard->tokens().size(), heard + 1);
+        }
+    }
+    EXPECT_GT(harness.engine().metrics().steps - before.steps, 1900 / 256 + 1);
+}
+
+TEST(Engine, RequestsMayComeFromManyThreads) {
+    EngineHarness harness({.parallel = 4});
+    constexpr int kThreads = 4, kEach = 6;
+    std::vector<std::shared_ptr<Recorder>> heard(kThreads * kEach);
+    {
+        EngineThread running(harness.engine());
+        std::vector<std::thread> clients;
+        for (int thread = 0; thread < kThreads; ++thread) {
+            clients.emplace_back([&, thread] {
+                for (int i = 0; i < kEach; ++i) {
+                    auto recorder = std::make_shared<Recorder>();
+                    const RequestId id = harness.engine().submit(
+                        request_of(tokens_of(30 + i, static_cast<uint64_t>(thread + 1)), 20), recorder);
+                    if (i % 3 == 2) harness.engine().cancel(id);
+                    heard[static_cast<size_t>(thread * kEach + i)] = recorder;
+                }
+            });
+        }
+        for (std::thread& client : clients) client.join();
+        while (harness.engine().metrics().finished < kThreads * kEach) std::this_thread::yield();
+    }
+    for (const auto& recorder : heard) EXPECT_TRUE(recorder->done());
+    EXPECT_EQ(harness.engine().fault(), "");
+}
+
+TEST(Engine, StoppingCancelsWhatIsLeft) {
+    EngineHarness harness({.parallel = 1});
+    std::vector<EngineHarness::Submitted> submitted;
+    for (uint64_t i = 0; i < 3; ++i) submitted.push_back(harness.submit(request_of(tokens_of(40, 90 + i), 400)));
+    {
+        EngineThread running(harness.engine());
+        while (harness.engine().metrics().generated_tokens < 3) std::this_thread::yield();
+    }
+    for (const auto& one : submitted) {
+        ASSERT_TRUE(one.heard->done());
+        EXPECT_EQ(one.heard->result().finish, FinishReason::cancelled);
+    }
+}
+
+}  // namespace
+}  // namespace colugo::testing
