@@ -1,0 +1,215 @@
+// Replays recorded agent conversations turn by turn, as an agent sends them, and counts the prompt rows that are
+// computed against the fewest there can be: of each prompt, what no earlier prompt of the run begins with too.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "engine/branch_points.h"
+#include "engine/engine.h"
+
+namespace colugo {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+    std::string model, data, json_path;
+    int interleaved = 1;
+    int64_t new_tokens = 1;
+    size_t most_turns = 1 << 20;
+    double cache_gib = 4.0;
+    int threads = 2;
+};
+
+struct Conversation {
+    ordered_json tools;
+    ordered_json messages = ordered_json::array();
+    std::vector<size_t> turns;  // indices of the assistant's messages: each is a request with what is before it
+};
+
+void add_row(Conversation& conversation, ordered_json row) {
+    const std::string role = row.at("role");
+    if (role == "user") {
+        conversation.tools = row.at("tools");
+        conversation.messages.push_back({{"role", "system"}, {"content", row.at("system")}});
+        conversation.messages.push_back({{"role", "user"}, {"content", row.at("content")}});
+    } else if (role == "assistant") {
+        conversation.turns.push_back(conversation.messages.size());
+        conversation.messages.push_back({{"role", "assistant"},
+                                         {"content", ""},
+                                         {"reasoning_content", row.at("reasoning_content")},
+                                         {"tool_calls", row.at("tool_calls")}});
+    } else {
+        ordered_json results = row.at("tool_results");
+        if (!results.is_array()) results = ordered_json::array({{{"content", std::move(results)}}});
+        for (const ordered_json& result : results) {
+            conversation.messages.push_back({{"role", "tool"}, {"content", result.at("content")}});
+        }
+    }
+}
+
+std::vector<Conversation> read_conversations(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) fail(ErrorCode::not_found, "there is no file {}", path);
+    std::vector<Conversation> conversations;
+    std::map<std::string, size_t> index;
+    for (std::string line; std::getline(file, line);) {
+        ordered_json row = ordered_json::parse(line);
+        const auto [entry, added] =
+            index.try_emplace(row.at("conversation_id").get<std::string>(), conversations.size());
+        if (added) conversations.emplace_back();
+        add_row(conversations[entry->second], std::move(row));
+    }
+    return conversations;
+}
+
+// (conversation, turn) of every request, `interleaved` conversations taking turns.
+std::vector<std::pair<size_t, size_t>> order_of(const std::vector<Conversation>& conversations,
+                                                const Options& options) {
+    std::vector<std::pair<size_t, size_t>> order;
+    const auto group = static_cast<size_t>(options.interleaved);
+    for (size_t begin = 0; begin < conversations.size(); begin += group) {
+        const size_t end = std::min(begin + group, conversations.size());
+        for (size_t turn = 0; turn < options.most_turns; ++turn) {
+            bool any = false;
+            for (size_t i = begin; i < end; ++i) {
+                if (turn >= conversations[i].turns.size()) continue;
+                order.emplace_back(i, turn);
+                any = true;
+            }
+            if (!any) break;
+        }
+    }
+    return order;
+}
+
+class Quiet : public RequestListener {
+ public:
+    void token(int32_t) override {}
+    void finished(const RequestResult& finished_result) override { result = finished_result; }
+    std::optional<RequestResult> result;
+};
+
+class Replay {
+ public:
+    explicit Replay(const Options& options)
+        : options_(options), text_(options.model), conversations_(read_conversations(options.data)) {
+        LaunchOptions launch;
+        launch.model = options.model;
+        launch.threads = options.threads;
+        launch.cache_bytes = static_cast<uint64_t>(options.cache_gib * 1024 * 1024 * 1024);
+        model_ = std::make_unique<LoadedModel>(launch);
+        engine_ = std::make_unique<Engine>(*model_, text_.token_mask(model_->config()));
+    }
+
+    void run() {
+        const std::vector<std::pair<size_t, size_t>> order = order_of(conversations_, options_);
+        const auto start = std::chrono::steady_clock::now();
+        size_t done = 0;
+        for (const auto& [conversation, turn] : order) {
+            request(conversations_[conversation], turn);
+            if (++done % 100 == 0) fmt::print(stderr, "{} of {} turns\n", done, order.size());
+        }
+        seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        report(order.size());
+    }
+
+ private:
+    void request(const Conversation& conversation, size_t turn) {
+        ChatInput input;
+        const auto end = conversation.messages.begin() + static_cast<std::ptrdiff_t>(conversation.turns[turn]);
+        input.messages = prepare_messages(ordered_json(std::vector<ordered_json>(conversation.messages.begin(), end)));
+        input.tools = conversation.tools;
+        input.extra["enable_thinking"] = false;
+        Request request;
+        request.prompt = text_.encode(text_.render(input));
+        request.branch_points = branch_points(text_, input, request.prompt);
+        request.max_tokens = options_.new_tokens;
+        count_ideal(request.prompt);
+        const auto listener = std::make_shared<Quiet>();
+        engine_->submit(std::move(request), listener);
+        while (engine_->step()) {
+        }
+        const RequestResult& result = listener->result.value();
+        prompt_tokens_ += result.prompt_tokens;
+        computed_ += result.prompt_tokens - result.cached_tokens;
+        prefill_seconds_ += result.prefill_seconds;
+        ttft_.push_back(result.ttft_seconds);
+        most_used_ = std::max(most_used_, engine_->metrics().used_bytes);
+    }
+
+    void count_ideal(const std::vector<int32_t>& prompt) {
+        const auto length = static_cast<int64_t>(prompt.size());
+        ideal_ += length - std::min(seen_.match(prompt, length).length, length - 1);
+        PrefixTree::Node& node = seen_.insert(prompt);
+        if (!node.snapshot) seen_.attach(node, {.position = length, .pages = {}, .border = {}, .rows = {}, .tail = {}});
+    }
+
+    void report(size_t turns) {
+        std::sort(ttft_.begin(), ttft_.end());
+        const EngineMetrics metrics = engine_->metrics();
+        const ordered_json json = {{"turns", turns},
+                                   {"interleaved", options_.interleaved},
+                                   {"cache_gib", options_.cache_gib},
+                                   {"prompt_tokens", prompt_tokens_},
+                                   {"computed_tokens", computed_},
+                                   {"ideal_tokens", ideal_},
+                                   {"prefill_rows", metrics.prefill_rows},
+                                   {"evictions", metrics.cache.evictions},
+                                   {"snapshots", metrics.snapshots},
+                                   {"most_used_bytes", most_used_},
+                                   {"prefill_seconds", prefill_seconds_},
+                                   {"ttft_seconds_median", ttft_[ttft_.size() / 2]},
+                                   {"seconds", seconds_}};
+        fmt::print("{} turns, {} conversations at a time, cache {:.2f} GiB\n", turns, options_.interleaved,
+                   options_.cache_gib);
+        fmt::print("prompt tokens {}, computed {}, ideal {}: {:.4f} x ideal\n", prompt_tokens_, computed_, ideal_,
+                   static_cast<double>(computed_) / static_cast<double>(ideal_));
+        fmt::print("{} evictions, {} snapshots left, {:.2f} GiB used at most\n", metrics.cache.evictions,
+                   metrics.snapshots, static_cast<double>(most_used_) / (1 << 30));
+        fmt::print("prefill {:.1f} s, {:.0f} tok/s; median time to the first token {:.0f} ms; {:.0f} s in all\n",
+                   prefill_seconds_, static_cast<double>(computed_) / prefill_seconds_, 1e3 * ttft_[ttft_.size() / 2],
+                   seconds_);
+        if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json.dump(1) << "\n";
+    }
+
+    Options options_;
+    ModelText text_;
+    std::vector<Conversation> conversations_;
+    std::unique_ptr<LoadedModel> model_;
+    std::unique_ptr<Engine> engine_;
+    PrefixTree seen_;
+    int64_t prompt_tokens_ = 0, computed_ = 0, ideal_ = 0;
+    uint64_t most_used_ = 0;
+    double prefill_seconds_ = 0.0, seconds_ = 0.0;
+    std::vector<double> ttft_;
+};
+
+}  // namespace
+}  // namespace colugo
+
+int main(int argc, char** argv) {
+    colugo::Options options;
+    CLI::App app("Replays recorded conversations and counts what is computed.");
+    app.add_option("--model", options.model, "A checkpoint folder")->required();
+    app.add_option("--data", options.data, "Recorded conversations, a JSON row a turn")->required();
+    app.add_option("--interleaved", options.interleaved, "Conversations that take turns")->check(CLI::PositiveNumber);
+    app.add_option("--new-tokens", options.new_tokens, "Of each reply, at most")->capture_default_str();
+    app.add_option("--most-turns", options.most_turns, "Of each conversation");
+    app.add_option("--cache-gib", options.cache_gib)->capture_default_str();
+    app.add_option("--threads", options.threads)->capture_default_str();
+    app.add_option("--json", options.json_path, "Write the figures to this file");
+    CLI11_PARSE(app, argc, argv);
+    try {
+        colugo::Replay(options).run();
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "replay_benchmark: {}\n", error.what());
+        return 1;
+    }
+    return 0;
+}
