@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/engine_harness.h"
+#include "support/allocation_counter.h"
 #include "support/expect_error.h"
 
 namespace colugo::testing {
@@ -320,6 +321,29 @@ TEST(Engine, ALongPromptDoesNotStopAStream) {
         }
     }
     EXPECT_GT(harness.engine().metrics().steps - before.steps, 1900 / 256 + 1);
+}
+
+// Counts, and takes no memory to do so.
+class Counter : public RequestListener {
+ public:
+    void token(int32_t) override { ++tokens; }
+    void finished(const RequestResult&) override {}
+    int tokens = 0;
+};
+
+TEST(Engine, AStepTakesNothingFromTheHeapOnceItIsWarm) {
+    EngineHarness harness({.parallel = 3});
+    std::vector<std::shared_ptr<Counter>> counters;
+    for (uint64_t i = 0; i < 3; ++i) {
+        counters.push_back(std::make_shared<Counter>());
+        Request request = request_of(tokens_of(30, 200 + i), 300, i == 1 ? 1.0 : 0.0);
+        harness.engine().submit(std::move(request), counters.back());
+    }
+    while (counters[2]->tokens < 40) harness.engine().step();
+    const size_t before = allocation_count();
+    for (int step = 0; step < 100; ++step) harness.engine().step();
+    EXPECT_EQ(allocation_count(), before);
+    EXPECT_EQ(counters[2]->tokens, 140);
 }
 
 TEST(Engine, RequestsMayComeFromManyThreads) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "sampling/allocation_counter.h"
+#include "support/allocation_counter.h"
 
 namespace colugo {
 namespace {
