@@ -100,11 +100,13 @@ void Engine::stop() {
 }
 
 void Engine::run() {
-    for (;;) {
-        const bool fed = step();
-        std::unique_lock lock(mutex_);
-        if (!fed) wake_.wait(lock, [this] { return stopping_ || !mailbox_.empty(); });
-        if (stopping_) break;
+    for (bool fed = true;;) {
+        {
+            std::unique_lock lock(mutex_);
+            if (!fed) wake_.wait(lock, [this] { return stopping_ || !mailbox_.empty(); });
+            if (stopping_) break;
+        }
+        fed = step();
     }
     take_messages();
     while (Sequence* sequence = scheduler_.any()) finish(*sequence, FinishReason::cancelled);

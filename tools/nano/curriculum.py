@@ -23,18 +23,18 @@ class Stage:
     rates: tuple  # learning rate at the beginning and the end
     sizes: tuple  # shares of traces of size 0, 1, 2; the rest of 1 is recorded conversations
     mtp_depth: int = 0
+    reach: int = 0  # positions jump in half of the rows, so that distances up to this are met in short rows
     enough: float = 2.0  # share of exact calls in traces that ends the stage early
     micro_rows: int = 8  # rows of one forward and backward pass
-    checkpointing: bool = False
 
 
 STAGES = (
-    Stage("short", 3_000_000, 4, 256, (1.5e-3, 1.5e-3), (1.0, 0.0, 0.0), 0, enough=0.7),
-    Stage("middle", 5_000_000, 4, 512, (1.5e-3, 1.5e-3), (0.3, 0.7, 0.0), 1),
-    Stage("long", 5_000_000, 2, 1024, (1.5e-3, 1.2e-3), (0.1, 0.2, 0.4), 2, micro_rows=1),
-    Stage("real", 7_000_000, 2, 2048, (1.2e-3, 4e-4), (0.0, 0.1, 0.25), 4, micro_rows=1),
-    Stage("whole", 2_000_000, 1, 8192, (4e-4, 1.5e-4), (0.0, 0.0, 0.25), 6, micro_rows=1, checkpointing=True),
-    Stage("ends", 700_000, 1, 16384, (1.5e-4, 2e-5), (0.0, 0.0, 0.2), 8, micro_rows=1, checkpointing=True),
+    Stage("short", 950_000, 4, 256, (1.5e-3, 1.5e-3), (1.0, 0.0, 0.0), 0, enough=0.6),
+    Stage("middle", 700_000, 4, 512, (1.5e-3, 1.5e-3), (0.2, 0.55, 0.0), 1),
+    Stage("long", 1_000_000, 2, 1024, (1.5e-3, 1.4e-3), (0.1, 0.2, 0.35), 2, reach=12_000, micro_rows=1),
+    Stage("real", 1_600_000, 1, 2048, (1.4e-3, 6e-4), (0.0, 0.2, 0.25), 4, reach=26_000),
+    Stage("wide", 600_000, 1, 4096, (6e-4, 3e-4), (0.0, 0.1, 0.3), 6, reach=26_000),
+    Stage("whole", 400_000, 1, 8192, (3e-4, 2e-5), (0.0, 0.0, 0.3), 8, reach=26_000),
 )
 
 
@@ -45,7 +45,8 @@ class Batches:
         self.encoder, self.sampler, self.modules, self.seed = encoder, sampler, modules, seed
 
     def step(self, stage, worker, step):
-        """ids [rows, T] int64, kinds [rows, T] uint8, weights [rows, T] f32 of the tokens as targets, real [rows]."""
+        """ids [rows, T] int64, kinds [rows, T] uint8, weights [rows, T] f32 of the tokens as targets, real [rows], and
+        positions [rows, T] int64."""
         rng = random.Random(f"{self.seed} {worker} {step}")
         rows = [self._row(rng, stage) for _ in range(stage.rows)]
         ids = np.stack([row[0] for row in rows]).astype(np.int64)
@@ -53,7 +54,16 @@ class Batches:
         draws = np.random.default_rng([self.seed, worker, step]).random(kinds.shape)
         weights = np.where(draws < np.array(CHOSEN)[kinds], np.array(WEIGHTS)[kinds], 0).astype(np.float32)
         weights[:, 0] = 0  # nothing predicts the first token
-        return ids, kinds, weights, np.array([row[2] for row in rows])
+        positions = np.stack([self._positions(rng, stage) for _ in rows])
+        return ids, kinds, weights, np.array([row[2] for row in rows]), positions
+
+    @staticmethod
+    def _positions(rng, stage):
+        positions = np.arange(stage.length)
+        if stage.reach and rng.random() < 0.5:
+            for _ in range(rng.randint(1, 3)):
+                positions[rng.randrange(stage.length) :] += rng.randrange((stage.reach - stage.length) // 3)
+        return positions
 
     def _row(self, rng, stage):
         real = rng.random() >= sum(stage.sizes)

@@ -157,6 +157,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--turns", type=int, default=100, help="of training and of validation conversations each")
     parser.add_argument("--traces", type=int, default=150)
+    parser.add_argument("--only", choices=("training", "validation"), help="these conversations alone")
     parser.add_argument("--out", help="write every reply to this JSON file")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
@@ -168,7 +169,9 @@ def main():
     )
     figures, replies = {"traces": evaluation.traces(arguments.traces, library.load())}, {}
     print(json.dumps({"traces": figures["traces"]}), flush=True)
-    for name, part in (("training", training), ("validation", validation)) if arguments.turns else ():
+    for name, part in (("training", training), ("validation", validation)):
+        if not arguments.turns or arguments.only not in (None, name):
+            continue
         figures[name], replies[name] = evaluation.conversations(part, arguments.turns)
         print(json.dumps({name: figures[name]}, indent=1), flush=True)
     figures["seconds"] = time.time() - begin

@@ -53,15 +53,19 @@ def _rate(hits):
 
 
 class MtpPass:
-    """The head's layer over a batch: depth 1 from row `first` on, deeper depths from chosen rows."""
+    """The head's layer over a batch: depth 1 from row `first` on, deeper depths from chosen rows.
 
-    def __init__(self, model, ids, hidden, first=0):
+    positions [B, T] when they are not simply counted.
+    """
+
+    def __init__(self, model, ids, hidden, first=0, positions=None):
         self.model, self.mtp, self.ids, self.first = model, model.mtp, ids, first
         self.layer = self.mtp.layers[0]
         self.attention = self.layer.self_attn
-        positions = torch.arange(1, ids.shape[1])
+        self.positions = torch.arange(ids.shape[1]).expand_as(ids) if positions is None else positions
         x = self.mtp.row(model.model.embed_tokens(ids[:, 1:]), hidden[:, :-1])
-        q, self.keys, self.values, gate = self.attention.inputs(x, self.layer.input_layernorm.weight, positions)
+        norm = self.layer.input_layernorm.weight
+        q, self.keys, self.values, gate = self.attention.inputs(x, norm, self.positions[:, 1:])
         mask = None
         if first:
             q, gate, x = q[:, :, first:], gate[:, first:], x[:, first:]
@@ -86,7 +90,8 @@ class MtpPass:
         own_keys, own_values = [], []
         for d in range(2, depth + 1):
             x = self.mtp.row(self.model.model.embed_tokens(self.ids[batch, rows + d]), hidden)
-            q, k, v, gate = self.attention.inputs(x, self.layer.input_layernorm.weight, rows + d)
+            positions = self.positions[batch, rows + d]
+            q, k, v, gate = self.attention.inputs(x, self.layer.input_layernorm.weight, positions)
             own_keys.append(self.attention.expand(k))
             own_values.append(self.attention.expand(v))
             scores = (q @ past_keys.mT).masked_fill(hides, float("-inf"))
@@ -100,10 +105,10 @@ class MtpPass:
             yield hidden, rows + d + 1
 
 
-def mtp_losses(model, ids, hidden, weights, depth, rows):
+def mtp_losses(model, ids, hidden, weights, depth, rows, positions=None):
     """Mean losses and hit rates per depth 1..depth. weights [B, T] of target tokens; `rows` chains a sequence."""
     head = model.head
-    mtp = MtpPass(model, ids, hidden)
+    mtp = MtpPass(model, ids, hidden, positions=positions)
     loss, _, _, hits = head_loss(mtp.hidden[:, :-1], head, ids[:, 2:], weights[:, 2:])
     losses, rates = [loss], [_rate(hits)]
     if depth > 1:

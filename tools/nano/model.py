@@ -8,9 +8,8 @@ import dataclasses
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
-from gated_delta import gated_delta
+import gated_delta
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +75,14 @@ def _gdn_output(x, o, z, norm, out, eps):
     return x + F.linear(o.flatten(-2) * F.silu(z), out)
 
 
+def compile_parts():
+    """For training: what is elementwise becomes fused loops, for each shape once (PyTorch needs a C++ compiler)."""
+    torch._dynamo.config.recompile_limit = 64
+    for name in ("_gdn_inputs", "_gdn_output", "_attention_inputs", "_attention_output", "_mlp"):
+        globals()[name] = torch.compile(globals()[name], dynamic=False)
+    gated_delta.terms = torch.compile(gated_delta.terms, dynamic=False)
+
+
 class GatedDeltaNet(nn.Module):
     def __init__(self, shape):
         super().__init__()
@@ -93,6 +100,20 @@ class GatedDeltaNet(nn.Module):
         self.norm.weight = nn.Parameter(torch.ones(shape.linear_value_head_dim))
         self.out_proj = nn.Linear(shape.value_dim, hidden, bias=False)
 
+    def begin_copying(self):
+        """What followed a token before: keys are of the token before a value's, queries like keys, output like input.
+
+        Recall is learned much sooner from here (Trockman et al., Mimetic Initialization Helps State Space Models Learn
+        to Recall, 2024).
+        """
+        keys, conv = self.shape.key_dim, self.conv1d.weight[:, 0]
+        weight = self.in_proj_qkv.weight
+        weight[:keys] = weight[keys : 2 * keys]
+        conv[:keys, -1] += 1
+        conv[keys : 2 * keys, -2] += 1
+        conv[2 * keys :, -1] += 1
+        self.out_proj.weight.add_(weight[2 * keys :].T, alpha=0.1)
+
     def forward(self, x, norm, cache=None):
         s = self.shape
         window, state = cache.recurrent(self) if cache else (None, None)
@@ -102,7 +123,7 @@ class GatedDeltaNet(nn.Module):
             x, window, norm, self.in_proj_qkv.weight, self.in_proj_z.weight, self.in_proj_b.weight,
             self.in_proj_a.weight, self.conv1d.weight, self.A_log, self.dt_bias, s.rms_norm_eps,
             s.linear_num_key_heads, s.linear_num_value_heads, s.linear_key_head_dim)  # fmt: skip
-        o, state = gated_delta(q, k, v, beta, g, state)
+        o, state = gated_delta.gated_delta(q, k, v, beta, g, state)
         if cache:
             cache.set_recurrent(self, window, state)
         return _gdn_output(x, o, z, self.norm.weight, self.out_proj.weight, s.rms_norm_eps)
@@ -141,6 +162,14 @@ class Attention(nn.Module):
         self.q_norm.weight = nn.Parameter(torch.zeros(width))
         self.k_norm.weight = nn.Parameter(torch.zeros(width))
 
+    def begin_copying(self):
+        """Queries like keys, output like input."""
+        s = self.shape
+        query = self.q_proj.weight.view(s.num_key_value_heads, -1, 2, s.head_dim, s.hidden_size)
+        query[:, :, 0].add_(self.k_proj.weight.view(s.num_key_value_heads, 1, s.head_dim, s.hidden_size))
+        value = self.expand(self.v_proj.weight.view(1, s.num_key_value_heads, s.head_dim, s.hidden_size))
+        self.o_proj.weight.add_(value.flatten(0, 2).T, alpha=0.1)
+
     def rotation(self, positions):
         """cos, sin [..., 1, rotated / 2] for positions [...]."""
         rotated = int(self.shape.partial_rotary_factor * self.shape.head_dim)
@@ -168,6 +197,9 @@ class Attention(nn.Module):
         q, k, v, gate = self.inputs(x, norm, positions)
         if cache:
             k, v = cache.append(self, k, v)
+        if q.shape[2] == 1:  # the query heads of a key head as rows: nothing is masked, nothing repeated
+            o = F.scaled_dot_product_attention(q.reshape(*k.shape[:2], -1, k.shape[3]), k, v)
+            return self.output(x, o.reshape(q.shape), gate)
         mask = None
         if q.shape[2] != k.shape[2]:
             mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
@@ -259,36 +291,37 @@ class Nano(nn.Module):
     def head(self):
         return self.model.embed_tokens.weight
 
-    def forward(self, ids, cache=None, checkpointing=False):
-        """ids [B, T] -> hidden [B, T, H] after the final norm. With a cache, ids continue what it holds."""
-        start = cache.length if cache else 0
-        positions = torch.arange(start, start + ids.shape[1])
+    def forward(self, ids, cache=None, positions=None):
+        """ids [B, T] -> hidden [B, T, H] after the final norm. With a cache, ids continue what it holds.
+
+        positions [T] or [B, T] when they are not simply counted.
+        """
+        if positions is None:
+            start = cache.length if cache else 0
+            positions = torch.arange(start, start + ids.shape[1])
         x = self.model.embed_tokens(ids)
         for layer in self.model.layers:
-            if checkpointing:
-                x = checkpoint(layer, x, positions, use_reentrant=False)
-            else:
-                x = layer(x, positions, cache)
+            x = layer(x, positions, cache)
         if cache:
             cache.length += ids.shape[1]
         return self.model.norm(x)
 
     @torch.no_grad()
     def initialize(self, generator):
-        """Normal weights; projections into the residual stream smaller; decay rates of GDN heads spread."""
-        depth = 2 * (self.shape.num_hidden_layers + 1)
+        """Normal weights, those that write into the residual stream small; then every mixer as if it could copy."""
         for name, p in self.named_parameters():
-            if name.endswith("A_log"):
-                p.copy_(torch.empty_like(p).uniform_(1, 16, generator=generator).log())
-            elif name.endswith("dt_bias"):
-                rate = torch.empty_like(p).uniform_(-6.9, -2.3, generator=generator).exp()
-                p.copy_(rate + torch.log(-torch.expm1(-rate)))  # softplus(dt_bias) = rate, 0.001 to 0.1
+            if name.endswith("dt_bias"):
+                rate = torch.empty_like(p).uniform_(-7.6, -3.0, generator=generator).exp()
+                p.copy_(rate + torch.log(-torch.expm1(-rate)))  # softplus(dt_bias) = rate, 0.0005 to 0.05
             elif name.endswith("conv1d.weight"):
-                p.uniform_(-0.5, 0.5, generator=generator)
+                p.uniform_(-0.1, 0.1, generator=generator)
             elif p.dim() == 2:
-                p.normal_(0, p.shape[1] ** -0.5 * 0.6 if "embed" not in name else 0.02, generator=generator)
-                if name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight")):
-                    p.mul_(depth**-0.5)
+                p.normal_(0, p.shape[1] ** -0.5 * 0.6 if "embed" not in name else 0.05, generator=generator)
+                if name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight", "fc.weight")):
+                    p.mul_(0.05)
+        for module in self.modules():
+            if isinstance(module, (GatedDeltaNet, Attention)):
+                module.begin_copying()
         return self
 
 
@@ -306,14 +339,19 @@ class Cache:
         self._recurrent[layer] = (window, state)
 
     def append(self, layer, k, v):
-        if layer in self._attention:
-            past = self._attention[layer]
-            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
-        self._attention[layer] = (k, v)
-        return k, v
+        end = self.length + k.shape[2]
+        buffers = self._attention.get(layer)
+        if buffers is None or buffers[0].shape[2] < end:
+            grown = [new.new_zeros(*new.shape[:2], 2 * end, new.shape[3]) for new in (k, v)]
+            for one, old in zip(grown, buffers or ()):
+                one[:, :, : self.length] = old[:, :, : self.length]
+            buffers = self._attention[layer] = grown
+        for buffer, new in zip(buffers, (k, v)):
+            buffer[:, :, self.length : end] = new
+        return [buffer[:, :, :end] for buffer in buffers]
 
     def fork(self):
-        """Tensors are replaced, never written, so a copy may share them."""
+        """A copy that goes on by itself until what it was copied from does: keys and values are written to one place."""
         copy = Cache()
         copy.length = self.length
         copy._recurrent, copy._attention = dict(self._recurrent), dict(self._attention)

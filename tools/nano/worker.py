@@ -15,14 +15,14 @@ import tokenizer
 from curriculum import STAGES, Batches
 from export import export
 from losses import head_loss, mtp_losses
-from model import Nano
+from model import Nano, compile_parts
 
-CHECKPOINT_SECONDS = 300
+CHECKPOINT_SECONDS = 600
 LOG_STEPS = 20
-WARM_UP = 150  # steps
+WARM_UP = 50  # steps
 MTP_WEIGHTS = (0.3, 0.15, 0.1, 0.07, 0.05, 0.05, 0.05, 0.05)  # of the losses of depth 1..8
 CHAINS = 96  # a row: places from which deeper drafts are trained
-VALIDATION_WINDOWS, VALIDATION_LENGTH = 8, 2048
+VALIDATION_WINDOWS, VALIDATION_LENGTH = 4, 2048
 # Sums a step adds to: for traces and for conversations, answers' tokens, losses and hits, calls and exact calls; then
 # the context's tokens and loss; then per depth of drafts the number of means and their sum.
 COLUMNS = 5
@@ -33,6 +33,7 @@ class Worker:
     def __init__(self, index, shared, arguments, folder, state):
         self.index, self.shared, self.arguments, self.folder, self.state = index, shared, arguments, folder, state
         self.model = Nano()
+        compile_parts()
         shared.attach(self.model, index)
         self.encoder = chat.Encoder(tokenizer.load(folder))
         self.call_token = self.encoder.tokenizer.token_to_id("<tool_call>")
@@ -97,22 +98,22 @@ class Worker:
     def step(self, stage):
         step = self.state["step"]
         torch.manual_seed(hash((self.arguments.seed, self.index, step)))  # of integers: the same in every process
-        ids, kinds, weights, real = self.batches.step(stage, self.index, step)
+        ids, kinds, weights, real, positions = self.batches.step(stage, self.index, step)
         self.shared.gradients[self.index].zero_()
         parts = range(0, stage.rows, stage.micro_rows)
         for begin in parts:
             rows = slice(begin, begin + stage.micro_rows)
             self.micro_step(stage, torch.from_numpy(ids[rows]), kinds[rows], torch.from_numpy(weights[rows]), real[rows],
-                            len(parts))  # fmt: skip
+                            torch.from_numpy(positions[rows]), len(parts))  # fmt: skip
         return self.shared.update(self.index, step + 1, self.rate(stage))
 
-    def micro_step(self, stage, ids, kinds, weights, real, parts):
-        hidden = self.model(ids, checkpointing=stage.checkpointing)
+    def micro_step(self, stage, ids, kinds, weights, real, positions, parts):
+        hidden = self.model(ids, positions=positions)
         loss, chosen, losses, hits = head_loss(hidden[:, :-1], self.model.head, ids[:, 1:], weights[:, 1:])
         self.count(kinds[:, 1:], ids[:, 1:].numpy(), real, chosen.numpy(), losses.numpy(), hits.numpy())
         if stage.mtp_depth:
             answers = weights * torch.from_numpy(kinds >= chat.ANSWER_AFTER_REASONING)
-            deeper, rates = mtp_losses(self.model, ids, hidden, answers, stage.mtp_depth, CHAINS)
+            deeper, rates = mtp_losses(self.model, ids, hidden, answers, stage.mtp_depth, CHAINS, positions)
             for depth, (weight, value, hit) in enumerate(zip(MTP_WEIGHTS, deeper, rates)):
                 loss = loss + weight * value
                 self.sums[2 * COLUMNS + 2 + 2 * depth :][:2] += 1, hit.item()
@@ -186,6 +187,7 @@ class Worker:
                     "hours": self.state["seconds"] / 3600})  # fmt: skip
 
     @torch.no_grad()
+    @torch.compiler.set_stance("force_eager")  # windows differ in length
     def validate(self, stage):
         """Answers after empty thinking blocks in windows of the validation conversations."""
         if not any(sum(one.sizes) < 1 for one in STAGES[: STAGES.index(stage) + 1]):
