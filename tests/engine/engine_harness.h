@@ -139,6 +139,8 @@ class ColdRuns {
         return *known;
     }
 
+    void forget() { runs_.clear(); }
+
     // Tokens equal, and every logit the engine computed has the bits of the cold run's.
     void expect_same(const Request& request, const Recorder& heard, const std::string& what) {
         const Recorder& cold = of(request);
