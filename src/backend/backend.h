@@ -27,6 +27,19 @@ struct KvSlice {
     float value_scale = 1.0f;
 };
 
+inline constexpr int kMaxDraftRows = 32;  // of one sequence: a page has as many
+
+// Rows that continue a sequence along a tree (qwen35.md, "The closed form for a tree"). They follow the sequence's own
+// rows in the batch and see those and their ancestors. What later rows would read of them is kept beside the sequence's
+// state until one path is committed. Ascending by depth; of those in a page's last column at most one has children.
+struct DraftTree {
+    int rows = 0;                      // at most kMaxDraftRows
+    const int32_t* parents = nullptr;  // [rows] an earlier one; -1: the sequence's last row
+    const int32_t* depths = nullptr;   // [rows] 1: a child of the sequence's last row
+
+    int depth() const { return rows > 0 ? depths[rows - 1] : 0; }
+};
+
 // The rows of one sequence in a batch: rows [first_row, first_row + rows) hold positions position, position + 1, ...
 struct AttentionSequence {
     int first_row;
@@ -34,6 +47,11 @@ struct AttentionSequence {
     int64_t position;
     int64_t first_position;   // positions below it have no entry and are never seen
     std::byte* const* pages;  // [position / 32 + 1 ...] page starts, in position order
+    DraftTree drafts = {};
+    float* draft_keys = nullptr;    // of this layer, filled: [drafts.rows, num_kv_heads * head_dim]
+    float* draft_values = nullptr;  // the same
+
+    int64_t last_position() const { return position + rows - 1; }
 };
 
 struct AttentionShape {
@@ -72,13 +90,31 @@ struct ConvWindow {
     float* inputs;
 };
 
+// What is kept of draft rows in one layer, filled. A row's slot is its number.
+struct GdnDrafts {
+    float* inputs;      // conv inputs: [rows, conv_width]
+    float* keys;        // as of a page
+    float* deltas;      // as of a page
+    float* log_decays;  // as of a page
+};
+
 struct GdnSequence {
     int first_row;
     int rows;
     int64_t position;
-    const GdnPageState* pages;            // of every page the rows lie in
+    const GdnPageState* pages;            // of every page the rows lie in, and the draft rows
     const float* window;                  // the conv inputs before the first row
     std::span<const ConvWindow> windows;  // to be filled; the last may take the place of `window`
+    DraftTree drafts = {};
+    GdnDrafts kept = {};
+
+    int64_t last_position() const { return position + rows - 1; }
+};
+
+// Some draft rows, each a child of the one before and the first of the sequence's last row, that become its next rows.
+struct DraftPath {
+    std::span<const int32_t> rows;  // their numbers in the tree
+    int64_t position;               // of the first
 };
 
 class Backend {
@@ -105,6 +141,10 @@ class Backend {
     virtual void attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
                                   const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
                                   std::span<const AttentionSequence> sequences) = 0;
+    // Stores the keys and values of a path's rows where the sequence's own go. keys, values: as AttentionSequence keeps
+    // them.
+    virtual void attention_commit(const AttentionShape& shape, std::byte* const* pages, const DraftPath& path,
+                                  const float* keys, const float* values) = 0;
     // One layer's tiles of page `to` become those of `from` as they were with its first `columns` positions written.
     virtual void copy_kv(std::byte* to, const std::byte* from, int columns, const AttentionShape& shape) = 0;
     // out [rows, heads * head_dim] = softmax(q k') v * sigmoid(gate)
@@ -122,6 +162,10 @@ class Backend {
     // out [rows, value_width]; adds the rows to their pages, and fills next_state of the pages they complete.
     virtual void gated_delta_net(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
                                  std::span<const GdnSequence> sequences) = 0;
+    // Adds a path's rows to their pages (pages: from that of path.position on), fills next_state of one they complete,
+    // and moves the window on.
+    virtual void gdn_commit(const GdnShape& shape, const GdnPageState* pages, const DraftPath& path,
+                            const GdnDrafts& kept, float* window) = 0;
     // Each head of x, in place: x = norm(x) * weight * silu(gate)
     virtual void gated_rms_norm(TensorView x, TensorView gate, const float* weight, float eps,
                                 const GdnShape& shape) = 0;

@@ -258,11 +258,12 @@ void CacheManager::charge_tree() {
     tree_bytes_ = now;
 }
 
-void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t> snapshots_at) {
-    const int64_t begin = lease.length(), end = begin + count;
-    COLUGO_CHECK(count > 0 && end <= lease.worst_length_ && lease.pass_pages_.empty());
+void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t> snapshots_at, int64_t draft_depth) {
+    const int64_t begin = lease.length(), end = begin + count, last = end + draft_depth;
+    COLUGO_CHECK(count > 0 && last <= lease.worst_length_ && lease.pass_pages_.empty());
+    lease.pass_begin_ = begin;
     plan_takings(lease, end, snapshots_at);
-    while (static_cast<int64_t>(lease.pages_.size()) < pages_for(end)) {
+    while (static_cast<int64_t>(lease.pages_.size()) < pages_for(last)) {
         SlotRef page = grant(pages_);
         std::memset(page.data(), 0, format_.page_bytes);
         lease.state_.pages.push_back(page.data());
@@ -274,7 +275,7 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
     // Each snapshot was given memory for a border and rows of its own; what goes beyond is the lease's.
     size_t new_borders = 0, new_rows = 0;
     auto taking = lease.takings_.begin();
-    for (int64_t page = begin / kPage; page < pages_for(end); ++page) {
+    for (int64_t page = begin / kPage; page < pages_for(last); ++page) {
         const int64_t page_end = (page + 1) * kPage;
         if (page * kPage >= begin && rows_shared) {
             rows = grant(rows_);
@@ -286,7 +287,8 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
             taking->rows = rows;
             border_shared = rows_shared = true;
         }
-        if (page_end <= end && border_shared) {
+        // What drafts would complete they may also leave as it was.
+        if ((page_end <= end && border_shared) || (page_end > end && page_end <= last)) {
             border = grant(borders_);
             border_shared = false;
             ++new_borders;
@@ -325,11 +327,9 @@ void CacheManager::commit(Lease& lease, std::span<const int32_t> tokens) {
     COLUGO_CHECK(static_cast<int64_t>(tokens.size()) == lease.length() && !lease.pass_pages_.empty());
     std::vector<Lease::Taking> takings = std::move(lease.takings_);
     lease.takings_.clear();
-    // Pages are complete up to here; the border is that of the last one, unless it is still being filled.
-    const bool last_is_complete = lease.length() % kPage == 0;
-    const size_t complete = lease.pass_borders_.size() - (last_is_complete ? 0 : 1);
-    if (complete > 0) lease.border_ = lease.pass_borders_[complete - 1];
-    lease.rows_ = lease.pass_rows_.back();
+    const int64_t first_page = lease.pass_begin_ / kPage, complete = lease.length() / kPage - first_page;
+    if (complete > 0) lease.border_ = lease.pass_borders_[static_cast<size_t>(complete - 1)];
+    lease.rows_ = lease.pass_rows_[static_cast<size_t>((lease.length() - 1) / kPage - first_page)];
     lease.pass_pages_.clear();
     lease.pass_borders_.clear();
     lease.pass_rows_.clear();

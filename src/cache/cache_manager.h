@@ -77,6 +77,7 @@ class Lease {
     int64_t cached_len_ = 0;
     int64_t matched_len_ = 0;
 
+    int64_t pass_begin_ = 0;  // its length before the pass
     std::vector<PassPage> pass_pages_;
     std::vector<SlotRef> pass_borders_, pass_rows_;  // behind pass_pages_, one for each
     // The pass holds the next border, or rows, beside those in use.
@@ -106,10 +107,10 @@ class CacheManager {
     // that leaves at least one token to feed. nullptr when the leases there are may yet need the memory.
     std::unique_ptr<Lease> admit(std::span<const int32_t> tokens, int64_t worst_length);
 
-    // Makes room for the next `count` positions. A snapshot is taken at each of `snapshots_at` (ascending, within the
-    // pass) that there is memory for.
-    void prepare(Lease& lease, int64_t count, std::span<const int64_t> snapshots_at);
-    // After the pass: its snapshots can be found. tokens: all that were fed to the sequence.
+    // Makes room for the next `count` positions, and `draft_depth` more that may be committed after the pass. A snapshot
+    // is taken at each of `snapshots_at` (ascending, among the `count`) that there is memory for.
+    void prepare(Lease& lease, int64_t count, std::span<const int64_t> snapshots_at, int64_t draft_depth = 0);
+    // After the pass and the commit of its drafts: its snapshots can be found. tokens: all that were fed to the sequence.
     void commit(Lease& lease, std::span<const int32_t> tokens);
     // Ends the lease; where it stands becomes a snapshot. tokens: as in commit().
     void finish(std::unique_ptr<Lease> lease, std::span<const int32_t> tokens);

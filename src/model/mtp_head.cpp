@@ -31,6 +31,12 @@ void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
             std::memcpy(mtp_hidden_.f32(static_cast<int64_t>(tokens_.size())), before, hidden_bytes);
             tokens_.push_back(batch[i].tokens[static_cast<size_t>(row)]);
         }
+        for (int row = 0; row < range.drafts.rows; ++row) {
+            const int parent = range.drafts.parents[row];
+            const int before = parent >= 0 ? drafted_[i].first_row + parent : drafted_[i].first_row - 1;
+            std::memcpy(mtp_hidden_.f32(static_cast<int64_t>(tokens_.size())), hidden_.f32(before), hidden_bytes);
+            tokens_.push_back(batch[i].drafts[static_cast<size_t>(row)]);
+        }
         range.rows -= skipped;
         range.position += skipped;
         range.first_position = 1;
@@ -38,6 +44,7 @@ void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
     const auto rows = static_cast<int64_t>(tokens_.size());
     if (rows > 0) {
         TensorView x = mtp_inputs(tokens_, mtp_hidden_.first_rows(rows));
+        set_draft_keys(static_cast<int>(page_layout_.trunk.size()));
         backend_.rope_table(cos_sin_.first_rows(rows), sequences, inverse_frequencies_);
         attention_keys(context(rows), x, weights_.mtp->layer, page_layout_.mtp, sequences);
     }

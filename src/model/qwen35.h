@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "model/decoder_layer.h"
+#include "model/draft_buffers.h"
 #include "model/page_layout.h"
 #include "model/sequence_state.h"
 
@@ -25,14 +26,18 @@ struct TailCopy {
     std::byte* tail;
 };
 
-// Rows of one sequence in a batch: the next `tokens` of it, in order.
+// Rows of one sequence in a batch: the next `tokens` of it, in order, and behind them a tree of drafts.
 struct SequenceRows {
     SequenceState* sequence;
     std::span<const int32_t> tokens;
-    // Of every page the tokens lie in. Empty: the sequence's own memory is moved on in place, which nobody else may
-    // hold then.
+    // Of every page the tokens and drafts lie in. Empty: the sequence's own memory is moved on in place, which nobody
+    // else may hold then, and drafts stay within the page of the last token.
     std::span<const PassPage> pages = {};
     std::span<const TailCopy> tails = {};
+    // A draft's parent is an earlier draft, or -1 for the last of `tokens`. Ascending by depth; of the drafts in a
+    // page's last column at most one has children; at most kMaxDraftRows.
+    std::span<const int32_t> drafts = {};
+    std::span<const int32_t> draft_parents = {};
 };
 
 // One step of the MTP head for one sequence: `hidden` belongs to position - 1, `token` sits at `position`.
@@ -45,7 +50,9 @@ struct MtpRow {
 
 struct ModelOptions {
     kernels::KvType kv_type = kernels::KvType::bf16;
-    int max_rows = 512;  // of one batch
+    int max_rows = 512;           // of one batch
+    int max_draft_rows = 0;       // of these, drafts
+    int max_draft_sequences = 0;  // that have drafts in it
 };
 
 class Qwen35 {
@@ -62,8 +69,12 @@ class Qwen35 {
 
     // Feeds every sequence's tokens and moves it on by their number, its pointers to what now holds its state; each
     // sequence appears once. Pages must cover the new positions. The MTP head's keys and values of these positions are
-    // stored too. At most max_rows rows.
+    // stored too. At most max_rows rows. Rows of the batch are each sequence's tokens, then its drafts; a draft leaves
+    // nothing behind until commit_drafts.
     void forward(std::span<const SequenceRows> batch);
+    // After forward(), before the next one: drafts of the batch's sequence `index`, each a child of the one before and
+    // the first a child of the last token, become its next tokens.
+    void commit_drafts(size_t index, std::span<const int32_t> path);
 
     // After forward(): raw logits (padding ids included) of the given rows of that batch. out: [rows.size(),
     // vocab_size]
@@ -86,6 +97,8 @@ class Qwen35 {
  private:
     LayerContext context(int64_t rows);
     void begin_pass(std::span<const SequenceRows> batch);
+    void add_drafts(const SequenceRows& fed);
+    void set_draft_keys(int layer);
     void set_gdn_states(int layer, std::span<const SequenceRows> batch);
     void finish_pass(std::span<const SequenceRows> batch);
     void fill_mtp(std::span<const SequenceRows> batch);
@@ -112,6 +125,18 @@ class Qwen35 {
     TensorView mtp_concat_;  // [max_rows, 2 hidden_size] embedding, then hidden
     TensorView cos_sin_;     // [max_rows, rotary_dim]
     std::vector<int32_t> tokens_;
+    DraftBuffers draft_buffers_;
+    // Of each sequence of the pass.
+    struct Drafted {
+        SequenceState* sequence;
+        DraftTree tree;
+        int first_row;      // of its drafts, in the batch
+        int first_draft;    // among the pass's drafts
+        int number;         // among the sequences that have any
+        size_t first_page;  // in pass_pages_, of the first draft's
+    };
+    std::vector<Drafted> drafted_;
+    std::vector<int32_t> draft_parents_, draft_depths_;  // of the pass's drafts
     std::vector<AttentionSequence> attention_;
     std::vector<GdnSequence> gdn_;
     std::vector<PassPage> pass_pages_;     // of all sequences, one after the other

@@ -66,7 +66,10 @@ ModelHarness::ModelHarness(const LoadedFixture& fixture, const Launch& launch, B
     : fixture_(fixture), pool_(launch.threads) {
     backend_ = factory(kernels::kernel_table(launch.tier), pool_, launch.compute);
     model_ = std::make_unique<Qwen35>(fixture.config, fixture.weights, *backend_,
-                                      ModelOptions{.kv_type = launch.kv_type, .max_rows = launch.max_rows});
+                                      ModelOptions{.kv_type = launch.kv_type,
+                                                   .max_rows = launch.max_rows,
+                                                   .max_draft_rows = launch.max_draft_rows,
+                                                   .max_draft_sequences = 4});
     pages_ = std::make_unique<SlotPool>(budget_, static_cast<size_t>(page_bytes()));
 }
 
@@ -84,7 +87,7 @@ std::vector<float> ModelHarness::pass(std::span<const SequenceRows> batch) {
     model_->forward(batch);
     ++passes_;
     size_t count = 0;
-    for (const SequenceRows& rows : batch) count += rows.tokens.size();
+    for (const SequenceRows& rows : batch) count += rows.tokens.size() + rows.drafts.size();
     std::vector<int32_t> rows(count);
     std::iota(rows.begin(), rows.end(), 0);
     const auto vocab = static_cast<size_t>(fixture_.config.vocab_size);

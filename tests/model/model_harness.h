@@ -26,6 +26,7 @@ struct Launch {
     kernels::KvType kv_type = kernels::KvType::bf16;
     int threads = 1;
     int max_rows = 2048;
+    int max_draft_rows = 0;
 };
 std::string launch_name(const Launch& launch);
 std::vector<kernels::Tier> available_tiers();

@@ -17,6 +17,21 @@ constexpr int64_t kSegment = 1024;
 // Rows of a tile: enough to read a page once for many rows, few enough that their sums stay in the L2 cache.
 constexpr int kTileRows = 64;
 
+// Of a sequence's row, draft rows counted behind its own.
+int64_t row_position(const AttentionSequence& sequence, int64_t row) {
+    return row < sequence.rows ? sequence.position + row
+                               : sequence.last_position() + sequence.drafts.depths[row - sequence.rows];
+}
+
+float score_scale(const AttentionShape& shape) {
+    return shape.slice.key_scale / std::sqrt(static_cast<float>(shape.head_dim));
+}
+
+// The page that the draft rows begin in.
+int64_t first_draft_page(const AttentionSequence& sequence) {
+    return (sequence.last_position() + 1) / kPage;
+}
+
 }  // namespace
 
 void CpuBackend::rope_table(TensorView cos_sin, std::span<const AttentionSequence> sequences,
@@ -24,17 +39,24 @@ void CpuBackend::rope_table(TensorView cos_sin, std::span<const AttentionSequenc
     const int64_t half = static_cast<int64_t>(inverse_frequencies.size());
     COLUGO_CHECK(cos_sin.cols == 2 * half);
     for (const AttentionSequence& sequence : sequences) {
-        for_rows(sequence.rows, 64 * half, [&](int64_t row) {
+        for_rows(sequence.rows + sequence.drafts.rows, 64 * half, [&](int64_t row) {
             float* out = cos_sin.f32(sequence.first_row + row);
             for (int64_t i = 0; i < half; ++i) {
                 // The angle is rounded to f32 as the reference does; its sine is then taken exactly.
                 const float angle =
-                    static_cast<float>(sequence.position + row) * inverse_frequencies[static_cast<size_t>(i)];
+                    static_cast<float>(row_position(sequence, row)) * inverse_frequencies[static_cast<size_t>(i)];
                 out[i] = static_cast<float>(std::cos(static_cast<double>(angle)));
                 out[half + i] = static_cast<float>(std::sin(static_cast<double>(angle)));
             }
         });
     }
+}
+
+// keys, values: the tiles of one head.
+void CpuBackend::store_key_value(const AttentionShape& shape, std::byte* keys, std::byte* values, int64_t position,
+                                 const float* key, const float* value) const {
+    table_.store_kv(shape.kv_type, keys, values, static_cast<int>(position % kPage), key, value, shape.head_dim,
+                    shape.slice.key_scale, shape.slice.value_scale);
 }
 
 void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
@@ -43,10 +65,8 @@ void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorVie
     const int dim = shape.head_dim;
     const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, dim));
     for (const AttentionSequence& sequence : sequences) {
-        for_rows(sequence.rows, queries.cols + 2 * keys.cols, [&](int64_t token) {
+        for_rows(sequence.rows + sequence.drafts.rows, queries.cols + 2 * keys.cols, [&](int64_t token) {
             const int64_t row = sequence.first_row + token;
-            const int64_t position = sequence.position + token;
-            std::byte* page = sequence.pages[position / kPage];
             for (int head = 0; head < shape.num_heads; ++head) {
                 float* query = queries.f32(row) + static_cast<int64_t>(head) * 2 * dim;
                 table_.rms_norm(query, query, q_norm, dim, eps);
@@ -56,12 +76,37 @@ void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorVie
                 float* key = keys.f32(row) + static_cast<int64_t>(head) * dim;
                 table_.rms_norm(key, key, k_norm, dim, eps);
                 table_.rope(key, cos_sin.f32(row), shape.rotary_dim);
-                table_.store_kv(shape.kv_type, page + shape.slice.key_offset + head * tile_bytes,
-                                page + shape.slice.value_offset + head * tile_bytes, static_cast<int>(position % kPage),
-                                key, values.f32(row) + static_cast<int64_t>(head) * dim, dim, shape.slice.key_scale,
-                                shape.slice.value_scale);
+            }
+            if (token >= sequence.rows) {
+                const int64_t at = (token - sequence.rows) * keys.cols;
+                std::copy_n(keys.f32(row), keys.cols, sequence.draft_keys + at);
+                std::copy_n(values.f32(row), keys.cols, sequence.draft_values + at);
+                return;
+            }
+            const int64_t position = sequence.position + token;
+            std::byte* page = sequence.pages[position / kPage];
+            for (int head = 0; head < shape.num_kv_heads; ++head) {
+                store_key_value(shape, page + shape.slice.key_offset + head * tile_bytes,
+                                page + shape.slice.value_offset + head * tile_bytes, position,
+                                keys.f32(row) + static_cast<int64_t>(head) * dim,
+                                values.f32(row) + static_cast<int64_t>(head) * dim);
             }
         });
+    }
+}
+
+void CpuBackend::attention_commit(const AttentionShape& shape, std::byte* const* pages, const DraftPath& path,
+                                  const float* keys, const float* values) {
+    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
+    const int64_t width = int64_t{shape.num_kv_heads} * shape.head_dim;
+    for (size_t i = 0; i < path.rows.size(); ++i) {
+        const int64_t position = path.position + static_cast<int64_t>(i);
+        std::byte* page = pages[position / kPage];
+        for (int head = 0; head < shape.num_kv_heads; ++head) {
+            const int64_t at = path.rows[i] * width + int64_t{head} * shape.head_dim;
+            store_key_value(shape, page + shape.slice.key_offset + head * tile_bytes,
+                            page + shape.slice.value_offset + head * tile_bytes, position, keys + at, values + at);
+        }
     }
 }
 
@@ -87,7 +132,13 @@ void CpuBackend::plan_attention_tiles(const AttentionShape& shape, std::span<con
     for (size_t s = 0; s < sequences.size(); ++s) {
         for (int token = 0; token < sequences[s].rows; token += tokens_per_tile) {
             const int tokens = std::min(tokens_per_tile, sequences[s].rows - token);
-            tiles_.push_back({static_cast<int>(s), token, tokens, sequences[s].position + token + tokens - 1});
+            tiles_.push_back({static_cast<int>(s), token, tokens, sequences[s].position + token + tokens - 1, false});
+        }
+        const DraftTree& drafts = sequences[s].drafts;
+        for (int token = 0; token < drafts.rows; token += tokens_per_tile) {
+            const int tokens = std::min(tokens_per_tile, drafts.rows - token);
+            tiles_.push_back({static_cast<int>(s), token, tokens,
+                              sequences[s].last_position() + drafts.depths[token + tokens - 1], true});
         }
     }
 }
@@ -107,6 +158,56 @@ void CpuBackend::prepare_queries(TensorView queries, const AttentionShape& shape
     });
 }
 
+void CpuBackend::draw_draft_pages(const AttentionShape& shape, std::span<const AttentionSequence> sequences) {
+    const size_t row_bytes = 2 * kernels::kv_tile_bytes(shape.kv_type, shape.head_dim);
+    const auto sequence_bytes = [&](const AttentionSequence& sequence) {
+        return static_cast<size_t>(sequence.drafts.rows * shape.num_kv_heads) * row_bytes;
+    };
+    size_t bytes = 0;
+    for (const AttentionSequence& sequence : sequences) bytes += sequence_bytes(sequence);
+    if (bytes == 0) return;
+    grow(images_, bytes);
+    sequence_images_.clear();
+    std::byte* next = images_.data();
+    for (const AttentionSequence& sequence : sequences) {
+        sequence_images_.push_back(next);
+        next += sequence_bytes(sequence);
+    }
+    pool_.parallel_for(static_cast<int>(sequences.size()) * shape.num_kv_heads, [&](int task, int) {
+        const auto index = static_cast<size_t>(task / shape.num_kv_heads);
+        const int kv_head = task % shape.num_kv_heads;
+        const auto rows = static_cast<size_t>(sequences[index].drafts.rows);
+        draw_draft_pages(shape, sequences[index], kv_head,
+                         sequence_images_[index] + static_cast<size_t>(kv_head) * rows * row_bytes);
+    });
+}
+
+// One head's pages of one sequence's draft rows: a row's page is its parent's with the row in its column.
+void CpuBackend::draw_draft_pages(const AttentionShape& shape, const AttentionSequence& sequence, int kv_head,
+                                  std::byte* images) const {
+    const size_t tile_bytes = kernels::kv_tile_bytes(shape.kv_type, shape.head_dim);
+    const int64_t width = int64_t{shape.num_kv_heads} * shape.head_dim;
+    const int64_t first_page = first_draft_page(sequence);
+    for (int row = 0; row < sequence.drafts.rows; ++row) {
+        std::byte* image = images + static_cast<size_t>(row) * 2 * tile_bytes;
+        const int64_t position = sequence.last_position() + sequence.drafts.depths[row];
+        const int parent = sequence.drafts.parents[row];
+        if (position % kPage == 0) {
+            std::memset(image, 0, 2 * tile_bytes);
+        } else if (parent >= 0) {
+            std::memcpy(image, images + static_cast<size_t>(parent) * 2 * tile_bytes, 2 * tile_bytes);
+        } else {
+            const std::byte* page = sequence.pages[first_page];
+            const auto offset = static_cast<size_t>(kv_head) * tile_bytes;
+            std::memcpy(image, page + shape.slice.key_offset + offset, tile_bytes);
+            std::memcpy(image + tile_bytes, page + shape.slice.value_offset + offset, tile_bytes);
+        }
+        const int64_t at = row * width + int64_t{kv_head} * shape.head_dim;
+        store_key_value(shape, image, image + tile_bytes, position, sequence.draft_keys + at,
+                        sequence.draft_values + at);
+    }
+}
+
 // The softmax of one tile over the pages of one segment, from nothing, into `part`.
 void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
                                 const AttentionSequence& sequence, const kernels::AttentionRows& part,
@@ -121,11 +222,16 @@ void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t 
     const int64_t first_position = sequence.position + tile.first_token;
     const int64_t page_end = std::min((segment + 1) * kSegment / kPage, tile.last_position / kPage + 1);
     for (int64_t page = segment * kSegment / kPage; page < page_end; ++page) {
+        if (tile.drafts && page >= first_draft_page(sequence)) {
+            attend_draft_page(tile, kv_head, page, shape, sequence, part, memory);
+            continue;
+        }
         const int begin = static_cast<int>(std::clamp<int64_t>(sequence.first_position - page * kPage, 0, kPage));
         int32_t ends[kernels::kMaxAttentionRows];
         int skip = 0;  // rows of the tile's first tokens, which come before this page
         for (int token = 0; token < tile.tokens; ++token) {
-            const int64_t end = std::min<int64_t>(kPage, first_position + token + 1 - page * kPage);
+            const int64_t end =
+                tile.drafts ? kPage : std::min<int64_t>(kPage, first_position + token + 1 - page * kPage);
             if (end <= begin) skip = (token + 1) * group;
             std::fill_n(ends + token * group, group, static_cast<int32_t>(end));
         }
@@ -141,9 +247,46 @@ void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t 
                               {.type = shape.kv_type,
                                .keys = start + shape.slice.key_offset + kv_head * tile_bytes,
                                .values = start + shape.slice.value_offset + kv_head * tile_bytes,
-                               .score_scale = shape.slice.key_scale / std::sqrt(static_cast<float>(shape.head_dim)),
+                               .score_scale = score_scale(shape),
                                .begin = begin,
                                .end = ends + skip},
+                              memory);
+    }
+}
+
+// A page that draft rows lie in is another one for each of them.
+void CpuBackend::attend_draft_page(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
+                                   const AttentionSequence& sequence, const kernels::AttentionRows& part,
+                                   std::byte* memory) const {
+    const int group = shape.num_heads / shape.num_kv_heads;
+    const size_t tile_bytes = kernels::kv_tile_bytes(shape.kv_type, shape.head_dim);
+    const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
+    const std::byte* images = sequence_images_[static_cast<size_t>(tile.sequence)] +
+                              static_cast<size_t>(kv_head * sequence.drafts.rows) * 2 * tile_bytes;
+    const auto begin = static_cast<int32_t>(std::clamp<int64_t>(sequence.first_position - page * kPage, 0, kPage));
+    for (int token = 0; token < tile.tokens; ++token) {
+        int row = tile.first_token + token;
+        const auto position = [&] { return sequence.last_position() + sequence.drafts.depths[row]; };
+        if (position() / kPage < page) continue;
+        const int64_t end = std::min<int64_t>(kPage, position() + 1 - page * kPage);
+        while (position() / kPage > page) row = sequence.drafts.parents[row];
+        if (end <= begin) continue;
+        int32_t ends[kernels::kMaxAttentionRows];
+        std::fill_n(ends, group, static_cast<int32_t>(end));
+        const std::byte* image = images + static_cast<size_t>(row) * 2 * tile_bytes;
+        const int first = token * group;
+        table_.attention_page({.rows = group,
+                               .head_dim = part.head_dim,
+                               .queries = part.queries + static_cast<size_t>(first) * row_bytes,
+                               .max = part.max + first,
+                               .sum = part.sum + first,
+                               .out = part.out + static_cast<int64_t>(first) * part.head_dim},
+                              {.type = shape.kv_type,
+                               .keys = image,
+                               .values = image + tile_bytes,
+                               .score_scale = score_scale(shape),
+                               .begin = begin,
+                               .end = ends},
                               memory);
     }
 }
@@ -169,6 +312,7 @@ void CpuBackend::attention(TensorView out, TensorView queries, const AttentionSh
     plan_attention_tiles(shape, sequences);
     if (tiles_.empty()) return;
     prepare_queries(queries, shape);
+    draw_draft_pages(shape, sequences);
     const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
 
     // Unit of work: a tile and a key/value head. Where there are fewer units than threads can share, several segments
@@ -180,11 +324,15 @@ void CpuBackend::attention(TensorView out, TensorView queries, const AttentionSh
     const size_t unit_floats = static_cast<size_t>(kTileRows + group) * static_cast<size_t>(shape.head_dim + 2);
     grow(softmax_, static_cast<size_t>(units) * static_cast<size_t>(1 + wave) * unit_floats * sizeof(float));
 
+    const auto first_row_of = [&](const AttentionTile& tile) -> int64_t {
+        const AttentionSequence& sequence = sequences[static_cast<size_t>(tile.sequence)];
+        return sequence.first_row + (tile.drafts ? sequence.rows : 0) + tile.first_token;
+    };
     const auto rows_of = [&](int unit, size_t slot) {
         const AttentionTile& tile = tiles_[static_cast<size_t>(unit / shape.num_kv_heads)];
         const int kv_head = unit % shape.num_kv_heads;
         const int rows = tile.tokens * group;
-        const int64_t first_row = sequences[static_cast<size_t>(tile.sequence)].first_row + tile.first_token;
+        const int64_t first_row = first_row_of(tile);
         float* start = softmax_.as<float>() + slot * unit_floats;
         return kernels::AttentionRows{
             .rows = rows,
@@ -219,7 +367,7 @@ void CpuBackend::attention(TensorView out, TensorView queries, const AttentionSh
                 }
             }
             if (!last) return;
-            const int64_t first_row = sequences[static_cast<size_t>(tile.sequence)].first_row + tile.first_token;
+            const int64_t first_row = first_row_of(tile);
             for (int token = 0; token < tile.tokens; ++token) {
                 finish_attention(out, queries, shape, first_row + token, unit % shape.num_kv_heads, total,
                                  token * group);

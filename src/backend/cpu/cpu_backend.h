@@ -27,6 +27,8 @@ class CpuBackend : public Backend {
     void attention_inputs(TensorView queries, TensorView keys, TensorView values, TensorView cos_sin,
                           const float* q_norm, const float* k_norm, float eps, const AttentionShape& shape,
                           std::span<const AttentionSequence> sequences) override;
+    void attention_commit(const AttentionShape& shape, std::byte* const* pages, const DraftPath& path,
+                          const float* keys, const float* values) override;
     void copy_kv(std::byte* to, const std::byte* from, int columns, const AttentionShape& shape) override;
     void attention(TensorView out, TensorView queries, const AttentionShape& shape,
                    std::span<const AttentionSequence> sequences) override;
@@ -36,15 +38,19 @@ class CpuBackend : public Backend {
                     const GdnShape& shape) override;
     void gated_delta_net(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
                          std::span<const GdnSequence> sequences) override;
+    void gdn_commit(const GdnShape& shape, const GdnPageState* pages, const DraftPath& path, const GdnDrafts& kept,
+                    float* window) override;
     void gated_rms_norm(TensorView x, TensorView gate, const float* weight, float eps, const GdnShape& shape) override;
 
  private:
-    // Query rows of one sequence that attention handles together: `tokens` consecutive tokens, all heads of a group.
+    // Query rows of one sequence that attention handles together: `tokens` consecutive tokens, all heads of a group;
+    // either the sequence's own or draft rows.
     struct AttentionTile {
         int sequence;
-        int first_token;  // within the sequence's rows
+        int first_token;  // within the sequence's rows, or its draft rows
         int tokens;
         int64_t last_position;
+        bool drafts;
     };
 
     // body(row) for each row; on this thread alone when the whole is less work than waking the others.
@@ -56,10 +62,24 @@ class CpuBackend : public Backend {
 
     void plan_attention_tiles(const AttentionShape& shape, std::span<const AttentionSequence> sequences);
     void prepare_queries(TensorView queries, const AttentionShape& shape);
+    void store_key_value(const AttentionShape& shape, std::byte* keys, std::byte* values, int64_t position,
+                         const float* key, const float* value) const;
+    void draw_draft_pages(const AttentionShape& shape, std::span<const AttentionSequence> sequences);
+    void draw_draft_pages(const AttentionShape& shape, const AttentionSequence& sequence, int kv_head,
+                          std::byte* images) const;
     void attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
                         const AttentionSequence& sequence, const kernels::AttentionRows& part, std::byte* memory) const;
+    void attend_draft_page(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
+                           const AttentionSequence& sequence, const kernels::AttentionRows& part,
+                           std::byte* memory) const;
     void finish_attention(TensorView out, TensorView queries, const AttentionShape& shape, int64_t row, int kv_head,
                           const kernels::AttentionRows& total, int first) const;
+    void gdn_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                  int64_t first_row, int rows, const int32_t* slots, const uint64_t* visible, const GdnPageState& page,
+                  const GdnDrafts* drafts, int key_head, std::byte* memory) const;
+    void gdn_advance_heads(const GdnShape& shape, const GdnPageState& page, int key_head, std::byte* memory) const;
+    void gdn_draft_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                        const GdnSequence& sequence, int key_head, std::byte* memory) const;
     void gdn_key_head(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
                       const GdnSequence& sequence, int key_head, std::byte* memory) const;
 
@@ -74,6 +94,9 @@ class CpuBackend : public Backend {
     Buffer query_rows_;   // prepared queries, [kv head][row][head of the group]
     Buffer softmax_;      // running softmax of every tile: totals, then one part per task of a wave
     std::vector<AttentionTile> tiles_;
+    // Of each draft row its own page as it would be: [sequence][kv head][row] a key tile and a value tile.
+    Buffer images_;
+    std::vector<std::byte*> sequence_images_;  // where each sequence's begin
 };
 
 }  // namespace colugo

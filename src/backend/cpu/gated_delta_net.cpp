@@ -6,6 +6,33 @@
 namespace colugo {
 
 using kernels::kPage;
+using kernels::kPanel;
+
+namespace {
+
+// The slots of a page's columns below `column`.
+uint64_t columns_below(int64_t column) {
+    return (uint64_t{1} << column) - 1;
+}
+
+// Puts a draft row of one key head into a column of its page.
+void move_row(const GdnShape& shape, const GdnPageState& page, const GdnDrafts& kept, int key_head, int row,
+              int64_t column) {
+    const int group = shape.num_value_heads / shape.num_key_heads;
+    const int64_t key_offset = static_cast<int64_t>(key_head) * kPage * shape.key_dim;
+    const auto slot = [&](int64_t at) { return at / kPanel * shape.key_dim * kPanel + at % kPanel; };
+    const float* key = kept.keys + key_offset + slot(row);
+    float* to = page.keys + key_offset + slot(column);
+    for (int i = 0; i < shape.key_dim; ++i) to[i * kPanel] = key[i * kPanel];
+    for (int head = key_head * group; head < (key_head + 1) * group; ++head) {
+        const int64_t first = static_cast<int64_t>(head) * kPage;
+        std::copy_n(kept.deltas + (first + row) * shape.value_dim, shape.value_dim,
+                    page.deltas + (first + column) * shape.value_dim);
+        page.log_decays[first + column] = kept.log_decays[first + row];
+    }
+}
+
+}  // namespace
 
 void CpuBackend::gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,
                                  std::span<const GdnSequence> sequences) {
@@ -16,13 +43,23 @@ void CpuBackend::gdn_convolution(TensorView out, TensorView inputs, const float*
     // A later row reads these inputs through the window, so every row reads them rounded.
     round_to_storage(inputs);
     for (const GdnSequence& sequence : sequences) {
-        const auto input = [&](int64_t token) {
-            return token >= 0 ? inputs.f32(sequence.first_row + token) : sequence.window + (history + token) * width;
+        // A row of the sequence, draft rows counted behind its own; below 0, one before the pass.
+        const auto input = [&](int64_t row) {
+            return row >= 0 ? inputs.f32(sequence.first_row + row) : sequence.window + (history + row) * width;
         };
-        for_rows(sequence.rows, 4 * width, [&](int64_t token) {
+        const auto before = [&](int64_t row) {
+            const int64_t draft = row - sequence.rows;
+            return draft >= 0 && sequence.drafts.parents[draft] >= 0 ? sequence.rows + sequence.drafts.parents[draft]
+                   : draft >= 0                                      ? int64_t{sequence.rows} - 1
+                                                                     : row - 1;
+        };
+        for_rows(sequence.rows + sequence.drafts.rows, 4 * width, [&](int64_t row) {
             const float* taps[kMaxTaps];
-            for (int tap = 0; tap < shape.conv_taps; ++tap) taps[tap] = input(token - history + tap);
-            table_.conv_silu(out.f32(sequence.first_row + token), taps, weight, shape.conv_taps, width);
+            int64_t tap_row = row;
+            for (int tap = history; tap >= 0; --tap, tap_row = before(tap_row)) taps[tap] = input(tap_row);
+            table_.conv_silu(out.f32(sequence.first_row + row), taps, weight, shape.conv_taps, width);
+            if (row < sequence.rows) return;
+            std::copy_n(input(row), width, sequence.kept.inputs + (row - sequence.rows) * width);
         });
         for (const ConvWindow& window : sequence.windows) {
             // Oldest first: where the window replaces the one before, an input is read before it is overwritten.
@@ -49,58 +86,137 @@ void CpuBackend::gdn_inputs(TensorView mixed, TensorView b, TensorView a, const 
     });
 }
 
-// All rows of one sequence through one key head and its value heads: page by page, S moved on at each border.
-void CpuBackend::gdn_key_head(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
-                              const GdnSequence& sequence, int key_head, std::byte* memory) const {
+// Rows of one page through one key head and its value heads.
+void CpuBackend::gdn_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                          int64_t first_row, int rows, const int32_t* slots, const uint64_t* visible,
+                          const GdnPageState& page, const GdnDrafts* drafts, int key_head, std::byte* memory) const {
     const int group = shape.num_value_heads / shape.num_key_heads;
     const int first_head = key_head * group;
-    const int64_t state_floats = static_cast<int64_t>(shape.key_dim) * shape.value_dim;
+    const int64_t key_offset = static_cast<int64_t>(key_head) * kPage * shape.key_dim;
+    const int64_t delta_offset = static_cast<int64_t>(first_head) * kPage * shape.value_dim;
+    const int64_t decay_offset = static_cast<int64_t>(first_head) * kPage;
+    const auto of_drafts = [&](float* GdnDrafts::*part, int64_t offset) {
+        return drafts != nullptr ? drafts->*part + offset : nullptr;
+    };
+    const float* queries = mixed.f32(first_row) + key_head * shape.key_dim;
+    table_.gdn_page({.rows = rows,
+                     .key_dim = shape.key_dim,
+                     .value_dim = shape.value_dim,
+                     .value_heads = group,
+                     .slots = slots,
+                     .visible = visible,
+                     .q = queries,
+                     .k = queries + shape.key_width(),
+                     .ld_qk = mixed.row_stride,
+                     .v = mixed.f32(first_row) + 2 * shape.key_width() + first_head * shape.value_dim,
+                     .ld_v = mixed.row_stride,
+                     .beta = beta.f32(first_row) + first_head,
+                     .g = g.f32(first_row) + first_head,
+                     .ld_gate = beta.row_stride,
+                     .state = page.state + static_cast<int64_t>(first_head) * shape.key_dim * shape.value_dim,
+                     .keys = {page.keys + key_offset, of_drafts(&GdnDrafts::keys, key_offset)},
+                     .deltas = {page.deltas + delta_offset, of_drafts(&GdnDrafts::deltas, delta_offset)},
+                     .log_decays = {page.log_decays + decay_offset, of_drafts(&GdnDrafts::log_decays, decay_offset)},
+                     .out = out.f32(first_row) + first_head * shape.value_dim,
+                     .ld_out = out.row_stride},
+                    memory);
+}
 
+// All rows of one sequence through one key head: page by page, S moved on at each border.
+void CpuBackend::gdn_key_head(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                              const GdnSequence& sequence, int key_head, std::byte* memory) const {
     const GdnPageState* page = sequence.pages;
     for (int token = 0; token < sequence.rows; ++page) {
-        float* keys = page->keys + static_cast<int64_t>(key_head) * kPage * shape.key_dim;
-        float* deltas = page->deltas + static_cast<int64_t>(first_head) * kPage * shape.value_dim;
-        float* log_decays = page->log_decays + first_head * kPage;
         const int column = static_cast<int>((sequence.position + token) % kPage);
         const int rows = std::min(sequence.rows - token, kPage - column);
         int32_t slots[kPage];
         uint64_t visible[kPage];
         for (int i = 0; i < rows; ++i) {
             slots[i] = column + i;
-            visible[i] = (uint64_t{1} << slots[i]) - 1;
+            visible[i] = columns_below(slots[i]);
         }
-        const int64_t row = sequence.first_row + token;
-        const float* queries = mixed.f32(row) + key_head * shape.key_dim;
-        table_.gdn_page({.rows = rows,
-                         .key_dim = shape.key_dim,
-                         .value_dim = shape.value_dim,
-                         .value_heads = group,
-                         .slots = slots,
-                         .visible = visible,
-                         .q = queries,
-                         .k = queries + shape.key_width(),
-                         .ld_qk = mixed.row_stride,
-                         .v = mixed.f32(row) + 2 * shape.key_width() + first_head * shape.value_dim,
-                         .ld_v = mixed.row_stride,
-                         .beta = beta.f32(row) + first_head,
-                         .g = g.f32(row) + first_head,
-                         .ld_gate = beta.row_stride,
-                         .state = page->state + first_head * state_floats,
-                         .keys = {keys, nullptr},
-                         .deltas = {deltas, nullptr},
-                         .log_decays = {log_decays, nullptr},
-                         .out = out.f32(row) + first_head * shape.value_dim,
-                         .ld_out = out.row_stride},
-                        memory);
-        if (column + rows == kPage) {
-            for (int head = 0; head < group; ++head) {
-                const int64_t offset = (first_head + head) * state_floats;
-                table_.gdn_advance(page->next_state + offset, page->state + offset, keys,
-                                   deltas + static_cast<int64_t>(head) * kPage * shape.value_dim,
-                                   log_decays + head * kPage, shape.key_dim, shape.value_dim, memory);
-            }
-        }
+        gdn_rows(out, mixed, beta, g, shape, sequence.first_row + token, rows, slots, visible, *page, nullptr, key_head,
+                 memory);
+        if (column + rows == kPage) gdn_advance_heads(shape, *page, key_head, memory);
         token += rows;
+    }
+    if (sequence.drafts.rows > 0) gdn_draft_rows(out, mixed, beta, g, shape, sequence, key_head, memory);
+}
+
+// S at a page's end, of the value heads of one key head.
+void CpuBackend::gdn_advance_heads(const GdnShape& shape, const GdnPageState& page, int key_head,
+                                   std::byte* memory) const {
+    const int group = shape.num_value_heads / shape.num_key_heads;
+    const int64_t state_floats = static_cast<int64_t>(shape.key_dim) * shape.value_dim;
+    for (int head = key_head * group; head < (key_head + 1) * group; ++head) {
+        const int64_t first = static_cast<int64_t>(head) * kPage;
+        table_.gdn_advance(page.next_state + head * state_floats, page.state + head * state_floats,
+                           page.keys + static_cast<int64_t>(key_head) * kPage * shape.key_dim,
+                           page.deltas + first * shape.value_dim, page.log_decays + first, shape.key_dim,
+                           shape.value_dim, memory);
+    }
+}
+
+// The draft rows of one sequence through one key head: those in the page of the last row, then those past its end,
+// which all descend from one row in its last column.
+void CpuBackend::gdn_draft_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                                const GdnSequence& sequence, int key_head, std::byte* memory) const {
+    const DraftTree& drafts = sequence.drafts;
+    const int64_t first_position = sequence.last_position() + 1;
+    const int64_t first_page = first_position / kPage;
+    const GdnPageState* page = sequence.pages + (first_page - sequence.position / kPage);
+    uint64_t visible[kMaxDraftRows];
+    int32_t slots[kMaxDraftRows];
+    int beyond = 0;  // the first row past the page's end
+    for (int row = 0; row < drafts.rows; ++row) {
+        const int64_t position = sequence.last_position() + drafts.depths[row];
+        const int parent = drafts.parents[row];
+        slots[row] = static_cast<int32_t>(kPage) + row;
+        if (position / kPage == first_page) {
+            visible[row] =
+                parent >= 0 ? visible[parent] | uint64_t{1} << slots[parent] : columns_below(first_position % kPage);
+            beyond = row + 1;
+        } else {
+            visible[row] = position % kPage == 0 ? 0 : visible[parent] | uint64_t{1} << slots[parent];
+        }
+    }
+    const auto feed = [&](const GdnPageState& state, int begin, int end) {
+        if (begin == end) return;
+        gdn_rows(out, mixed, beta, g, shape, sequence.first_row + sequence.rows + begin, end - begin, slots + begin,
+                 visible + begin, state, &sequence.kept, key_head, memory);
+    };
+    feed(*page, 0, beyond);
+    if (beyond == drafts.rows) return;
+    int ancestor = drafts.parents[beyond];
+    for (int64_t column = kPage - 1; ancestor >= 0; --column, ancestor = drafts.parents[ancestor]) {
+        move_row(shape, *page, sequence.kept, key_head, ancestor, column);
+    }
+    gdn_advance_heads(shape, *page, key_head, memory);
+    feed({.state = page->next_state,
+          .next_state = nullptr,
+          .keys = page->keys,
+          .deltas = page->deltas,
+          .log_decays = page->log_decays},
+         beyond, drafts.rows);
+}
+
+void CpuBackend::gdn_commit(const GdnShape& shape, const GdnPageState* pages, const DraftPath& path,
+                            const GdnDrafts& kept, float* window) {
+    const auto count = static_cast<int64_t>(path.rows.size());
+    pool_.parallel_for(shape.num_key_heads, [&](int key_head, int thread) {
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t position = path.position + i, column = position % kPage;
+            const GdnPageState& page = pages[position / kPage - path.position / kPage];
+            move_row(shape, page, kept, key_head, path.rows[static_cast<size_t>(i)], column);
+            if (column == kPage - 1) gdn_advance_heads(shape, page, key_head, scratch(thread));
+        }
+    });
+    const int history = shape.conv_taps - 1, width = shape.conv_width();
+    for (int i = 0; i < history; ++i) {
+        const int64_t from = count - history + i;  // of the path; below 0, of the window
+        const float* input = from >= 0 ? kept.inputs + int64_t{path.rows[static_cast<size_t>(from)]} * width
+                                       : window + (history + from) * width;
+        std::memmove(window + i * width, input, static_cast<size_t>(width) * sizeof(float));
     }
 }
 
