@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2034
 
 # What the build files ask for (find_package, find_path) and what runs them.
-build_packages=(g++ cmake ninja-build pkgconf libcli11-dev libfmt-dev libpcre2-dev libtomlplusplus-dev
-    libutf8proc-dev libxxhash-dev nlohmann-json3-dev)
+build_packages=(g++ cmake ninja-build pkgconf libcli11-dev libedit-dev libfmt-dev libpcre2-dev libtomlplusplus-dev
+    libutf8proc-dev libxxhash-dev libzstd-dev nlohmann-json3-dev)
 # For tools/make_checkpoint.py, which makes the checkpoints of the demo and of the tests.
 fixture_packages=(python3 python3-numpy)
 # The tests and benchmarks on top.

@@ -29,7 +29,7 @@ struct KvSlice {
 
 inline constexpr int kMaxDraftRows = 32;  // of one sequence: a page has as many
 
-// Rows that continue a sequence along a tree (qwen35.md, "The closed form for a tree"). They follow the sequence's own
+// Rows that continue a sequence along a tree (qwen35.md, "The grid form"). They follow the sequence's own
 // rows in the batch and see those and their ancestors. What later rows would read of them is kept beside the sequence's
 // state until one path is committed. Ascending by depth; of those in a page's last column at most one has children.
 struct DraftTree {

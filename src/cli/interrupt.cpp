@@ -1,5 +1,6 @@
 #include "cli/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 
@@ -7,23 +8,38 @@ namespace colugo {
 
 namespace {
 
-volatile std::sig_atomic_t pending = 0;
+// The handler may run on any thread.
+static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<bool> pressed = false;  // Ctrl-C
+std::atomic<bool> told = false;     // to end, by the system
 
-void note_interrupt(int) {
-    pending = 1;
+void note_interrupt(int signal) {
+    (signal == SIGINT ? pressed : told) = true;
+}
+
+void catch_signal(int signal, int flags) {
+    struct sigaction action = {};
+    action.sa_handler = note_interrupt;
+    action.sa_flags = flags;
+    sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
 void catch_interrupts() {
-    struct sigaction action = {};
-    action.sa_handler = note_interrupt;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) catch_signal(signal, static_cast<int>(SA_RESETHAND));
+}
+
+void catch_every_interrupt() {
+    catch_signal(SIGINT, 0);
 }
 
 bool interrupted() {
-    return pending != 0;
+    return pressed || told;
+}
+
+bool take_interrupt() {
+    return pressed.exchange(false);
 }
 
 }  // namespace colugo

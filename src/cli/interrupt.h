@@ -7,6 +7,11 @@ namespace colugo {
 struct Interrupted {};
 
 void catch_interrupts();
+// For a conversation, where Ctrl-C ends no more than what is being written: from here on it only asks, however often it
+// comes.
+void catch_every_interrupt();
 bool interrupted();
+// Takes a Ctrl-C as answered. Returns whether there was one; what the system asked for stays asked.
+bool take_interrupt();
 
 }  // namespace colugo

@@ -1,5 +1,7 @@
 #include "cli/model_flags.h"
 
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -13,6 +15,19 @@ constexpr int kMostThreads = 1024;
 constexpr int kMostParallel = 1024;
 constexpr int kMostRows = 8192;
 constexpr int64_t kMostContext = int64_t{1} << 31;
+constexpr double kGib = 1 << 30;
+constexpr double kMostGib = 1 << 20;
+
+CLI::Validator gibibytes() {
+    const auto check = [](std::string& text) -> std::string {
+        const char* const end = text.data() + text.size();
+        double value = -1.0;
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stop == end && value >= 0.0 && value <= kMostGib) return {};
+        return fmt::format("{} is not a number from 0 to {}", text, kMostGib);
+    };
+    return CLI::Validator(check, "GIB");
+}
 
 }  // namespace
 
@@ -60,6 +75,14 @@ void ModelFlags::add_ubatch_size(CLI::App& app) {
         ->capture_default_str();
 }
 
+void ModelFlags::add_cache(CLI::App& app) {
+    keep_prefixes_ = true;
+    app.add_option("--cache-gib", cache_gib_,
+                   "Memory for conversations and what is kept of them, in GiB (0: half of what is left)")
+        ->check(gibibytes())
+        ->capture_default_str();
+}
+
 LaunchOptions ModelFlags::launch_options(const std::string& model) const {
     LaunchOptions options;
     options.model = model;
@@ -71,6 +94,8 @@ LaunchOptions ModelFlags::launch_options(const std::string& model) const {
     options.ctx_size = ctx_size_;
     options.parallel = parallel_;
     options.max_rows = ubatch_size_;
+    options.keep_prefixes = keep_prefixes_;
+    options.cache_bytes = static_cast<uint64_t>(std::ceil(cache_gib_ * kGib));  // what is above 0 stays so
     return options;
 }
 

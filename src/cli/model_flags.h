@@ -19,6 +19,8 @@ class ModelFlags {
     void add_threads(CLI::App& app);
     void add_parallel(CLI::App& app);
     void add_ubatch_size(CLI::App& app);
+    // What sequences leave behind is kept, in as much memory as --cache-gib says.
+    void add_cache(CLI::App& app);
 
     // model: a checkpoint folder.
     LaunchOptions launch_options(const std::string& model) const;
@@ -28,6 +30,8 @@ class ModelFlags {
     int threads_ = 0;
     int parallel_ = 1;
     int ubatch_size_ = 512;
+    bool keep_prefixes_ = false;
+    double cache_gib_ = 0.0;
     std::string compute_ = "bf16";
     std::string kv_type_ = "auto";
 };

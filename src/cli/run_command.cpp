@@ -1,7 +1,6 @@
 // colugo run: a prompt to text.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <optional>
 
@@ -9,9 +8,11 @@
 #include "cli/interrupt.h"
 #include "cli/logits_file.h"
 #include "cli/model_flags.h"
+#include "cli/model_loading.h"
 #include "cli/progress_bar.h"
 #include "cli/run_figures.h"
 #include "cli/run_prompt.h"
+#include "cli/sampling_flags.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
 #include "engine/engine.h"
@@ -21,21 +22,6 @@
 namespace colugo {
 
 namespace {
-
-void print_notices(const std::vector<std::string>& notices) {
-    for (const std::string& notice : notices) write_note(fmt::format("colugo: note: {}\n", on_one_line(notice)));
-}
-
-// -1: none.
-std::optional<uint64_t> parse_seed(const std::string& text) {
-    if (text == "-1") return std::nullopt;
-    uint64_t seed = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (error != std::errc() || stop != text.data() + text.size()) {
-        throw CLI::ValidationError("--seed", text + " is not a whole number from 0 to 2^64 - 1, or -1");
-    }
-    return seed;
-}
 
 // What is known to be asked before any weight is read.
 struct Job {
@@ -114,20 +100,15 @@ class RunCommand {
     Outcome execute();
 
  private:
-    void add_sampling(CLI::App& app);
-    SamplingParams sampling(const ModelText& text, int64_t vocab_size) const;
     void prepare(Job& job, const ModelText& text, const ModelConfig& config) const;
     Outcome print_prompt(const ModelText& text) const;
-    std::unique_ptr<LoadedModel> load(double& seconds) const;
     RequestResult generate(LoadedModel& model, const ModelText& text, Job& job, LogitsFile* logits) const;
 
     std::string model_;
     PromptFlags prompt_;
     ModelFlags model_flags_;
     std::optional<int64_t> max_tokens_;
-    std::optional<double> temperature_, top_p_, min_p_;
-    std::optional<int32_t> top_k_;
-    std::optional<uint64_t> seed_;
+    SamplingFlags sampling_;
     bool print_ids_ = false;
     bool print_prompt_ = false;
     std::string logits_;
@@ -139,7 +120,7 @@ RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     app.add_option("-n,--predict,--n-predict", max_tokens_,
                    "New tokens at most; -1: to the end of the context (default -1, and 0 with --logits)")
         ->check(whole_number(-1, int64_t{1} << 31));
-    add_sampling(app);
+    sampling_.add(app);
     app.add_flag("--print-ids", print_ids_, "Print the new tokens' ids instead of their text");
     app.add_flag("--print-prompt", print_prompt_, "Print the prompt as the model reads it, and load no weights");
     app.add_option("--logits", logits_,
@@ -149,35 +130,8 @@ RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     model_flags_.add_ubatch_size(app);
 }
 
-void RunCommand::add_sampling(CLI::App& app) {
-    app.add_option("--temp,--temperature", temperature_, "Temperature; 0 is greedy (default: the checkpoint's)");
-    app.add_option("--top-k", top_k_, "Keep the k most likely tokens; 0 keeps all (default: the checkpoint's)")
-        ->check(whole_number(0, std::numeric_limits<int32_t>::max()));
-    app.add_option("--top-p", top_p_, "Keep the most likely tokens up to this probability (default: the checkpoint's)");
-    app.add_option("--min-p", min_p_,
-                   "Drop tokens below this share of the most likely one (default: the checkpoint's)");
-    app.add_option_function<std::string>(
-        "-s,--seed", [this](const std::string& text) { seed_ = parse_seed(text); },
-        "Seed of the draws, below 2^64 (default -1: makes one and tells it)");
-}
-
-SamplingParams RunCommand::sampling(const ModelText& text, int64_t vocab_size) const {
-    SamplingParams params = text.default_sampling();
-    if (temperature_) params.temperature = *temperature_;
-    if (top_k_) params.top_k = *top_k_;
-    if (top_p_) params.top_p = *top_p_;
-    if (min_p_) params.min_p = *min_p_;
-    params.seed = seed_ ? *seed_ : make_seed();
-    try {
-        check_sampling_params(params, vocab_size);
-    } catch (const Error& error) {
-        throw CLI::ValidationError("run", error.what());  // the checkpoint's own are checked where they are read
-    }
-    return params;
-}
-
 void RunCommand::prepare(Job& job, const ModelText& text, const ModelConfig& config) const {
-    job.request.sampling = sampling(text, config.vocab_size);
+    job.request.sampling = sampling_.params(text, config.vocab_size);
     job.request.prompt = prompt_.is_ids() ? prompt_.ids() : text.encode(prompt_.render(text));
     const bool needs_tokenizer = !prompt_.is_ids() || (!print_ids_ && logits_.empty());
     if (needs_tokenizer) static_cast<void>(text.tokenizer());  // its absence shows
@@ -198,19 +152,6 @@ Outcome RunCommand::print_prompt(const ModelText& text) const {
         write_output(prompt.text);
     }
     return Outcome::success;
-}
-
-std::unique_ptr<LoadedModel> RunCommand::load(double& seconds) const {
-    const auto start = std::chrono::steady_clock::now();
-    ProgressBar bar("loading");
-    auto model = std::make_unique<LoadedModel>(model_flags_.launch_options(model_), [&](uint64_t done, uint64_t total) {
-        if (interrupted()) throw Interrupted{};
-        bar.update(done, total);
-    });
-    bar.finish();
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    print_notices(model->notices());
-    return model;
 }
 
 RequestResult RunCommand::generate(LoadedModel& model, const ModelText& text, Job& job, LogitsFile* logits) const {
@@ -249,7 +190,9 @@ Outcome RunCommand::execute() {
     if (!logits_.empty()) logits.emplace(logits_);
 
     RunFigures figures;
-    const std::unique_ptr<LoadedModel> model = load(figures.load_seconds);
+    const auto start = std::chrono::steady_clock::now();
+    const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));
+    figures.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const SamplingParams params = job.request.sampling;
     figures.result = generate(*model, text, job, logits ? &*logits : nullptr);
     if (params.temperature > 0.0 && figures.result.generated_tokens > 0) figures.seed = params.seed;

@@ -43,11 +43,7 @@ PromptFlags::PromptFlags(CLI::App& app) {
             ->configurable(false);
     app.add_flag("--raw", raw_, "Feed the prompt as it is, without the chat template")->configurable(false);
     app.add_option("--system", system_, "A system message before the prompt")->configurable(false);
-    app.add_option("--chat-template", chat_template_, "A Jinja file instead of the checkpoint's chat template");
-    app.add_option("--reasoning", reasoning_,
-                   "Whether the model may think first: on, off, or auto as its template has it")
-        ->check(CLI::IsMember({"on", "off", "auto"}))
-        ->capture_default_str();
+    template_.add(app);
 }
 
 void PromptFlags::check() const {
@@ -62,7 +58,7 @@ void PromptFlags::check() const {
         throw CLI::ValidationError("--system", "goes with a prompt that the chat template wraps");
     }
     if (raw_ && !has_prompt) throw CLI::ValidationError("--raw", "goes with a prompt");
-    if (reasoning_ == "on" && (raw_ || is_ids())) {
+    if (template_.wants_reasoning() && (raw_ || is_ids())) {
         throw CLI::ValidationError("--reasoning", "goes with a prompt that the chat template wraps");
     }
 }
@@ -101,10 +97,7 @@ RenderedPrompt PromptFlags::render(const ModelText& text) const {
         if (!system_.empty()) input.messages.push_back({{"role", "system"}, {"content", system_}});
         input.messages.push_back({{"role", "user"}, {"content", argument_or_input(prompt_)}});
     }
-    if (reasoning_ == "on" && !text.template_mentions("enable_thinking", input)) {
-        fail(ErrorCode::invalid_argument, "--reasoning on: the chat template does not look at enable_thinking");
-    }
-    if (reasoning_ != "auto") input.extra["enable_thinking"] = reasoning_ == "on";
+    template_.apply(input, text);
     return text.render(std::move(input));
 }
 

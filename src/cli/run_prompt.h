@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/template_flags.h"
 #include "engine/model_text.h"
 
 namespace colugo {
@@ -18,7 +19,7 @@ class PromptFlags {
     // Throws CLI::ValidationError unless there is exactly one source.
     void check() const;
     bool is_ids() const { return ids_option_->count() > 0; }
-    const std::string& chat_template_path() const { return chat_template_; }
+    const std::string& chat_template_path() const { return template_.template_path(); }
 
     // The ids of --prompt-ids. Throws invalid_argument for what is no list of ids.
     std::vector<int32_t> ids() const;
@@ -35,8 +36,7 @@ class PromptFlags {
     std::string prompt_ids_;
     std::string messages_;
     std::string system_;
-    std::string chat_template_;
-    std::string reasoning_ = "auto";
+    TemplateFlags template_;
     bool raw_ = false;
 };
 
