@@ -18,6 +18,12 @@ int64_t pages_for(int64_t length) {
     return (length + kPage - 1) / kPage;
 }
 
+template <typename Visit>
+void visit_slots(const Snapshot& snapshot, Visit visit) {
+    for (const SlotRef& page : snapshot.pages) visit(page);
+    for (const SlotRef* ref : {&snapshot.border, &snapshot.rows, &snapshot.tail}) visit(*ref);
+}
+
 // Slots, each counted once.
 class SlotSet {
  public:
@@ -80,12 +86,6 @@ void Lease::visit_slots(Visit visit) const {
     }
 }
 
-template <typename Visit>
-static void visit_slots(const Snapshot& snapshot, Visit visit) {
-    for (const SlotRef& page : snapshot.pages) visit(page);
-    for (const SlotRef* ref : {&snapshot.border, &snapshot.rows, &snapshot.tail}) visit(*ref);
-}
-
 CacheManager::CacheManager(StateFormat format, uint64_t budget_bytes, int64_t longest)
     : format_(std::move(format)),
       budget_(budget_bytes),
@@ -104,7 +104,7 @@ CacheManager::CacheManager(StateFormat format, uint64_t budget_bytes, int64_t lo
 }
 
 CacheManager::~CacheManager() {
-    COLUGO_CHECK(leases_.empty());
+    COLUGO_CHECK(leases_.empty() && held_.empty());
 }
 
 CacheManager::Lookup CacheManager::look_up(std::span<const int32_t> tokens) const {
@@ -119,6 +119,7 @@ uint64_t CacheManager::live_bytes(std::span<const SlotRef> more) const {
     for (const Lease* lease : leases_) {
         lease->visit_slots([&](const SlotRef& ref) { slots.add(ref); });
     }
+    for (const auto& snapshot : held_) visit_slots(*snapshot, [&](const SlotRef& ref) { slots.add(ref); });
     for (const SlotRef& ref : more) slots.add(ref);
     return slots.bytes();
 }
@@ -132,11 +133,16 @@ uint64_t CacheManager::outstanding_bytes(const Lease& lease) const {
            (lease.tail_ ? 0 : 1) * tails_.slot_cost();
 }
 
-// What no lease holds or may come to need: the cache's own, taken or free.
-uint64_t CacheManager::unclaimed_bytes(std::span<const SlotRef> more) const {
+// What leases hold or may come to need, what is held, and `more`.
+uint64_t CacheManager::claimed_bytes(std::span<const SlotRef> more) const {
     uint64_t claimed = live_bytes(more);
     for (const Lease* lease : leases_) claimed += outstanding_bytes(*lease);
-    return budget_.limit() - std::min(budget_.limit(), claimed);
+    return claimed;
+}
+
+// What nobody has a claim to: the cache's own, taken or free.
+uint64_t CacheManager::unclaimed_bytes(std::span<const SlotRef> more) const {
+    return budget_.limit() - std::min(budget_.limit(), claimed_bytes(more));
 }
 
 void CacheManager::point_state(Lease& lease) const {
@@ -160,7 +166,7 @@ std::unique_ptr<Lease> CacheManager::admit(std::span<const int32_t> tokens, int6
     }
     std::vector<SlotRef> shared = lease->pages_;
     shared.push_back(lease->border_);
-    if (unclaimed_bytes(shared) < outstanding_bytes(*lease)) return nullptr;
+    if (claimed_bytes(shared) + outstanding_bytes(*lease) > budget_.limit()) return nullptr;
 
     leases_.push_back(lease.get());
     ++counters_.queries;
@@ -209,35 +215,29 @@ SlotRef CacheManager::grant(SlotPool& pool) {
     return ref;
 }
 
-// Bytes that would be free without the node's snapshot. What it shares with the one above stays.
-static uint64_t bytes_of_its_own(const PrefixTree::Node& node, int64_t above, uint64_t page_cost, uint64_t border_cost,
-                                 uint64_t rows_cost, uint64_t tail_cost) {
+// GreedyDual-Size-Frequency: tokens it spares for the bytes that would be free without it, from when it was last used.
+// What it shares with the snapshot above stays.
+double CacheManager::priority(const PrefixTree::Node& node) const {
     const Snapshot& snapshot = *node.snapshot;
+    const PrefixTree::Node* above = PrefixTree::snapshot_above(node);
+    const int64_t above_position = above != nullptr ? above->position : 0;
     uint64_t bytes = sizeof(PrefixTree::Node);
-    for (size_t page = static_cast<size_t>(above / kPage); page < snapshot.pages.size(); ++page) {
-        if (snapshot.pages[page].unique()) bytes += page_cost;
+    for (auto page = static_cast<size_t>(above_position / kPage); page < snapshot.pages.size(); ++page) {
+        if (snapshot.pages[page].unique()) bytes += pages_.slot_cost();
     }
-    if (snapshot.border.unique()) bytes += border_cost;
-    if (snapshot.rows.unique()) bytes += rows_cost;
-    if (snapshot.tail.unique()) bytes += tail_cost;
-    return bytes;
+    if (snapshot.border.unique()) bytes += borders_.slot_cost();
+    if (snapshot.rows.unique()) bytes += rows_.slot_cost();
+    if (snapshot.tail.unique()) bytes += tails_.slot_cost();
+    const auto spared = static_cast<double>(node.position - above_position);
+    return node.last_use + static_cast<double>(1 + node.uses) * spared / static_cast<double>(bytes);
 }
 
-// Plans first: the snapshots worth least for their bytes, tokens that would have to be computed again being what they
-// are worth. Then they go, until `bytes` are free and some more.
+// Plans first, then takes the snapshots of the lowest priority away, until `bytes` are free and some more.
 void CacheManager::evict(uint64_t bytes) {
     const uint64_t goal = std::min(budget_.limit(), bytes + budget_.limit() / kSlackShare);
     while (budget_.available() < bytes) {
         candidates_.clear();
-        for (PrefixTree::Node* node : tree_.snapshots()) {
-            const PrefixTree::Node* above = PrefixTree::snapshot_above(*node);
-            const int64_t above_position = above != nullptr ? above->position : 0;
-            const uint64_t own = bytes_of_its_own(*node, above_position, pages_.slot_cost(), borders_.slot_cost(),
-                                                  rows_.slot_cost(), tails_.slot_cost());
-            const auto saved = static_cast<double>(node->position - above_position);
-            const double worth = static_cast<double>(1 + node->uses) * saved / static_cast<double>(own);
-            candidates_.emplace_back(node->last_use + worth, node);
-        }
+        for (PrefixTree::Node* node : tree_.snapshots()) candidates_.emplace_back(priority(*node), node);
         if (candidates_.empty()) return;
         std::sort(candidates_.begin(), candidates_.end(),
                   [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -347,12 +347,12 @@ void CacheManager::commit(Lease& lease, std::span<const int32_t> tokens) {
     }
 }
 
-void CacheManager::insert(std::span<const int32_t> tokens, Snapshot snapshot) {
+PrefixTree::Node* CacheManager::insert(std::span<const int32_t> tokens, Snapshot snapshot) {
     const uint64_t most = PrefixTree::most_bytes(snapshot.position);
     if (budget_.available() < most) evict(most);
     if (budget_.available() < most) {
         ++counters_.snapshots_left_out;
-        return;
+        return nullptr;
     }
     PrefixTree::Node& node = tree_.insert(tokens);
     node.last_use = clock_;
@@ -361,6 +361,68 @@ void CacheManager::insert(std::span<const int32_t> tokens, Snapshot snapshot) {
         ++counters_.snapshots_taken;
     }
     charge_tree();
+    return &node;
+}
+
+Snapshot* CacheManager::hold(const PrefixTree::Node& node) {
+    auto held = std::make_unique<Snapshot>(*node.snapshot);
+    std::vector<SlotRef> refs = held->pages;
+    for (const SlotRef* ref : {&held->border, &held->rows, &held->tail}) refs.push_back(*ref);
+    const auto columns = static_cast<int>(node.position % kPage);
+    const bool added_to = columns > 0 && std::any_of(leases_.begin(), leases_.end(), [&](const Lease* lease) {
+                              const size_t last = held->pages.size() - 1;
+                              return lease->rows_ == held->rows ||
+                                     (last < lease->pages_.size() && lease->pages_[last] == held->pages[last]);
+                          });
+    const uint64_t copies = added_to ? pages_.slot_cost() + rows_.slot_cost() : 0;
+    if (claimed_bytes(refs) + copies > budget_.limit()) return nullptr;
+    held_.push_back(std::move(held));
+    Snapshot& snapshot = *held_.back();
+    if (added_to) {
+        SlotRef page = grant(pages_), rows = grant(rows_);
+        std::memset(page.data(), 0, format_.page_bytes);
+        format_.copy_page(page.data(), snapshot.pages.back().data(), columns);
+        std::memcpy(rows.data(), snapshot.rows.data(), format_.rows_bytes);
+        snapshot.pages.back() = std::move(page);
+        snapshot.rows = std::move(rows);
+    }
+    return &snapshot;
+}
+
+Snapshot* CacheManager::hold_new(std::span<const int32_t> tokens, size_t& shared) {
+    const auto position = static_cast<int64_t>(tokens.size());
+    const PrefixTree::Match match = tree_.match(tokens, position);
+    auto held = std::make_unique<Snapshot>();
+    held->position = position;
+    if (match.deepest != nullptr) {
+        const Snapshot& above = *match.deepest->snapshot;
+        held->pages.assign(above.pages.begin(), above.pages.begin() + above.position / kPage);
+    }
+    shared = held->pages.size();
+    const uint64_t pages = static_cast<uint64_t>(pages_for(position)) - shared;
+    if (claimed_bytes(held->pages) + pages * pages_.slot_cost() + format_.snapshot_bytes() > budget_.limit()) {
+        return nullptr;
+    }
+    held_.push_back(std::move(held));
+    Snapshot& snapshot = *held_.back();
+    for (uint64_t page = 0; page < pages; ++page) {
+        snapshot.pages.push_back(grant(pages_));
+        std::memset(snapshot.pages.back().data(), 0, format_.page_bytes);
+    }
+    snapshot.border = grant(borders_);
+    if (position % kPage != 0) snapshot.rows = grant(rows_);
+    snapshot.tail = grant(tails_);
+    return &snapshot;
+}
+
+void CacheManager::release(const Snapshot* snapshot) {
+    COLUGO_CHECK(std::erase_if(held_, [&](const auto& held) { return held.get() == snapshot; }) == 1);
+}
+
+PrefixTree::Node* CacheManager::adopt(const Snapshot* snapshot, std::span<const int32_t> tokens) {
+    Snapshot kept = *snapshot;
+    release(snapshot);
+    return insert(tokens, std::move(kept));
 }
 
 void CacheManager::drop(std::unique_ptr<Lease> lease) {
@@ -413,6 +475,7 @@ std::string CacheManager::reference_fault() const {
         };
         count(zero_border_);
         for (const Lease* lease : leases_) lease->visit_slots(count);
+        for (const auto& snapshot : held_) visit_slots(*snapshot, count);
         for (const PrefixTree::Node* node : tree_.snapshots()) visit_slots(*node->snapshot, count);
         for (size_t slot = 0; slot < counts.size(); ++slot) {
             if (counts[slot] == pool->references()[slot]) continue;
@@ -425,8 +488,7 @@ std::string CacheManager::reference_fault() const {
 
 // Leases can get what they were promised, and only one of them adds to a page, to rows or to a tail.
 std::string CacheManager::lease_fault() const {
-    uint64_t claimed = live_bytes({});
-    for (const Lease* lease : leases_) claimed += outstanding_bytes(*lease);
+    const uint64_t claimed = claimed_bytes({});
     if (claimed > budget_.limit())
         return fmt::format("leases have a claim to {} of {} bytes", claimed, budget_.limit());
     for (const Lease* lease : leases_) {

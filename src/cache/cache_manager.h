@@ -107,15 +107,29 @@ class CacheManager {
     // that leaves at least one token to feed. nullptr when the leases there are may yet need the memory.
     std::unique_ptr<Lease> admit(std::span<const int32_t> tokens, int64_t worst_length);
 
-    // Makes room for the next `count` positions, and `draft_depth` more that may be committed after the pass. A snapshot
-    // is taken at each of `snapshots_at` (ascending, among the `count`) that there is memory for.
+    // Makes room for the next `count` positions, and `draft_depth` more that may be committed after the pass. A
+    // snapshot is taken at each of `snapshots_at` (ascending, among the `count`) that there is memory for.
     void prepare(Lease& lease, int64_t count, std::span<const int64_t> snapshots_at, int64_t draft_depth = 0);
-    // After the pass and the commit of its drafts: its snapshots can be found. tokens: all that were fed to the sequence.
+    // After the pass and the commit of its drafts: its snapshots can be found. tokens: all that were fed to the
+    // sequence.
     void commit(Lease& lease, std::span<const int32_t> tokens);
     // Ends the lease; where it stands becomes a snapshot. tokens: as in commit().
     void finish(std::unique_ptr<Lease> lease, std::span<const int32_t> tokens);
     // Ends the lease and forgets where it stands.
     void drop(std::unique_ptr<Lease> lease);
+
+    // Snapshots whose memory somebody outside works on: it is neither given away nor written to until they are
+    // released. A node's; what a sequence may yet add to is a copy. nullptr where the leases may need the memory.
+    Snapshot* hold(const PrefixTree::Node& node);
+    // A new one behind these tokens, to be filled; its first `shared` pages are some that memory has and stay as they
+    // are. nullptr as above.
+    Snapshot* hold_new(std::span<const int32_t> tokens, size_t& shared);
+    void release(const Snapshot* snapshot);
+    // Releases it into the tree. Returns its node; nullptr when there is no room.
+    PrefixTree::Node* adopt(const Snapshot* snapshot, std::span<const int32_t> tokens);
+    PrefixTree::Node* find(std::span<const int32_t> tokens) const { return tree_.find(tokens); }
+    // The lower, the sooner it is evicted.
+    double priority(const PrefixTree::Node& node) const;
 
     const MemoryBudget& budget() const { return budget_; }
     const CacheCounters& counters() const { return counters_; }
@@ -129,12 +143,13 @@ class CacheManager {
  private:
     uint64_t live_bytes(std::span<const SlotRef> more) const;
     uint64_t outstanding_bytes(const Lease& lease) const;
+    uint64_t claimed_bytes(std::span<const SlotRef> more) const;
     uint64_t unclaimed_bytes(std::span<const SlotRef> more) const;
     void begin_at(Lease& lease, const Snapshot& snapshot);
     SlotRef grant(SlotPool& pool);
     void evict(uint64_t bytes);
     void plan_takings(Lease& lease, int64_t end, std::span<const int64_t> snapshots_at);
-    void insert(std::span<const int32_t> tokens, Snapshot snapshot);
+    PrefixTree::Node* insert(std::span<const int32_t> tokens, Snapshot snapshot);
     void charge_tree();
     void point_state(Lease& lease) const;
     std::string reference_fault() const;
@@ -147,6 +162,7 @@ class CacheManager {
     PrefixTree tree_;
     uint64_t tree_bytes_ = 0;  // taken from the budget
     std::vector<Lease*> leases_;
+    std::vector<std::unique_ptr<Snapshot>> held_;
     CacheCounters counters_;
     // Eviction is GreedyDual-Size-Frequency (Cherkasova 1998): the clock is the priority of the last snapshot evicted.
     double clock_ = 0.0;

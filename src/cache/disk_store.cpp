@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -327,6 +328,8 @@ void DiskStore::end_read(const Outcome& outcome) {
 }
 
 void DiskStore::work() {
+    // Compressing takes a core for a while: it is to be one that nobody computes on. Where that is refused, so be it.
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
     std::unique_lock lock(mutex_);
     while (true) {
         wake_.wait(lock, [&] { return stop_ || job_ || !removals_.empty(); });

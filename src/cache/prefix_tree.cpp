@@ -58,6 +58,21 @@ PrefixTree::Match PrefixTree::match(std::span<const int32_t> tokens, int64_t lim
     return match;
 }
 
+PrefixTree::Node* PrefixTree::find(std::span<const int32_t> tokens) const {
+    const auto length = static_cast<int64_t>(tokens.size());
+    Node* deepest = match(tokens, length).deepest;
+    return deepest != nullptr && deepest->position == length ? deepest : nullptr;
+}
+
+std::vector<int32_t> PrefixTree::tokens_to(const Node& node) {
+    std::vector<int32_t> tokens(static_cast<size_t>(node.position));
+    for (const Node* at = &node; at->parent != nullptr; at = at->parent) {
+        std::copy(at->tokens.begin(), at->tokens.end(),
+                  tokens.begin() + static_cast<std::ptrdiff_t>(at->parent->position));
+    }
+    return tokens;
+}
+
 PrefixTree::Node& PrefixTree::add_child(Node& parent, std::span<const int32_t> tokens) {
     auto node = std::make_unique<Node>();
     node->parent = &parent;
@@ -118,6 +133,8 @@ Snapshot PrefixTree::detach(Node& node) {
     bytes_ -= node_bytes(node);
     Snapshot snapshot = std::move(*node.snapshot);
     node.snapshot.reset();
+    node.uses = 0;
+    node.stored = false;
     bytes_ += node_bytes(node);
     prune(node);
     return snapshot;

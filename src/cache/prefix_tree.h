@@ -25,6 +25,7 @@ class PrefixTree {
         size_t index = 0;       // in snapshots() while there is one
         double last_use = 0.0;  // the cache's clock then
         int64_t uses = 0;
+        bool stored = false;  // it is on disk too
     };
     struct Match {
         int64_t length = 0;       // tokens that the tree has in common with the sequence
@@ -34,6 +35,10 @@ class PrefixTree {
     PrefixTree() : root_(std::make_unique<Node>()) {}
 
     Match match(std::span<const int32_t> tokens, int64_t limit) const;
+    // The node of these tokens with a snapshot, or nullptr.
+    Node* find(std::span<const int32_t> tokens) const;
+    // All tokens from the root to the node.
+    static std::vector<int32_t> tokens_to(const Node& node);
     // The node of these tokens, made where there is none.
     Node& insert(std::span<const int32_t> tokens);
     // The node must have none yet.

@@ -318,7 +318,7 @@ Outcome ChatCommand::execute() {
     const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));
     say(start_line(model_, model->plan()));
     catch_every_interrupt();
-    Engine engine(*model, tokens);
+    Engine engine(*model, tokens, model_flags_.engine_options());
     session.give_up();
     return Chat(engine, text, template_, std::move(base), std::move(session)).run();
 }

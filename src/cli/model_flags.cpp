@@ -1,10 +1,13 @@
 #include "cli/model_flags.h"
 
+#include <fmt/format.h>
 #include <charconv>
 #include <cmath>
+
 #include <filesystem>
 
 #include "base/error.h"
+#include "cli/text_output.h"
 #include "cli/whole_number.h"
 
 namespace colugo {
@@ -81,6 +84,19 @@ void ModelFlags::add_cache(CLI::App& app) {
                    "Memory for conversations and what is kept of them, in GiB (0: half of what is left)")
         ->check(gibibytes())
         ->capture_default_str();
+    app.add_option("--cache-disk", cache_disk_,
+                   "A folder for what memory has no room for, and for the next start (default: none)");
+    app.add_option("--cache-disk-gib", cache_disk_gib_, "GiB of it at most")->check(gibibytes())->capture_default_str();
+}
+
+Engine::Options ModelFlags::engine_options() const {
+    Engine::Options options;
+    options.cache_disk = cache_disk_;
+    options.cache_disk_bytes = static_cast<uint64_t>(cache_disk_gib_ * kGib);
+    options.log = [](const std::string& sentence) {
+        write_note(fmt::format("colugo: note: {}\n", on_one_line(sentence)));
+    };
+    return options;
 }
 
 LaunchOptions ModelFlags::launch_options(const std::string& model) const {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/launch_options.h"
+#include "engine/engine.h"
 
 namespace colugo {
 
@@ -19,11 +19,12 @@ class ModelFlags {
     void add_threads(CLI::App& app);
     void add_parallel(CLI::App& app);
     void add_ubatch_size(CLI::App& app);
-    // What sequences leave behind is kept, in as much memory as --cache-gib says.
+    // What sequences leave behind is kept, in as much memory as --cache-gib says, and on disk where --cache-disk says.
     void add_cache(CLI::App& app);
 
     // model: a checkpoint folder.
     LaunchOptions launch_options(const std::string& model) const;
+    Engine::Options engine_options() const;
 
  private:
     int64_t ctx_size_ = 0;
@@ -32,6 +33,8 @@ class ModelFlags {
     int ubatch_size_ = 512;
     bool keep_prefixes_ = false;
     double cache_gib_ = 0.0;
+    std::string cache_disk_;
+    double cache_disk_gib_ = 16.0;
     std::string compute_ = "bf16";
     std::string kv_type_ = "auto";
 };

@@ -33,12 +33,13 @@ const char* finish_reason_name(FinishReason reason) {
     return "unknown";
 }
 
-Engine::Engine(LoadedModel& model, TokenMask tokens, int max_waiting)
+Engine::Engine(LoadedModel& model, TokenMask tokens, Options options)
     : model_(model),
       cache_(state_format(model.model()), model.plan().cache_bytes, model.plan().ctx_size),
-      scheduler_(cache_, model.plan().parallel, model.model().max_rows()),
+      disk_(open_disk(options)),
+      scheduler_(cache_, disk_.get(), model.plan().parallel, model.model().max_rows()),
       sampler_(std::move(tokens)),
-      max_waiting_(max_waiting),
+      max_waiting_(options.max_waiting),
       logits_(static_cast<size_t>(std::max<int64_t>(model.plan().parallel, kLogitRows) * model.config().vocab_size) *
               sizeof(float)) {
     COLUGO_CHECK(sampler_.tokens().size() == model.config().vocab_size);
@@ -49,6 +50,29 @@ Engine::Engine(LoadedModel& model, TokenMask tokens, int max_waiting)
 Engine::~Engine() {
     stop();
     run();  // lets every sequence go
+}
+
+std::unique_ptr<DiskTier> Engine::open_disk(const Options& options) {
+    if (options.cache_disk.empty()) return nullptr;
+    DiskStore::Options store{.folder = options.cache_disk,
+                             .key = model_.numerics_key(),
+                             .sizes = {},
+                             .max_bytes = options.cache_disk_bytes,
+                             .log = options.log ? options.log : [](std::string) {},
+                             .on_done =
+                                 [this] {
+                                     const std::lock_guard lock(mutex_);
+                                     disk_done_ = true;
+                                     wake_.notify_one();
+                                 }};
+    return std::make_unique<DiskTier>(cache_, std::move(store));
+}
+
+// Sequences wait for what is being read, and nothing else is to be done.
+void Engine::wait_for_disk() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return stopping_ || disk_done_ || !mailbox_.empty(); });
+    disk_done_ = false;
 }
 
 void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size) {
@@ -110,6 +134,7 @@ void Engine::run() {
     }
     take_messages();
     while (Sequence* sequence = scheduler_.any()) finish(*sequence, FinishReason::cancelled);
+    if (disk_) disk_->flush();
     publish_metrics();
 }
 
@@ -135,11 +160,15 @@ void Engine::take_messages() {
 
 bool Engine::step() {
     take_messages();
+    if (disk_) disk_->tend();
     scheduler_.admit();
     const std::span<const Scheduler::Turn> turns = scheduler_.plan();
     if (turns.empty()) {
         publish_metrics();
-        return false;
+        if (scheduler_.num_waiting() == 0) return false;
+        COLUGO_CHECK(disk_);  // else the first that waits would have begun
+        wait_for_disk();
+        return true;
     }
     const auto start = Sequence::Clock::now();
     const StepRows rows = rows_of(turns);
@@ -254,6 +283,7 @@ void Engine::publish_metrics() {
     counted_.waiting = static_cast<int64_t>(scheduler_.num_waiting());
     counted_.scheduler = scheduler_.counters();
     counted_.cache = cache_.counters();
+    if (disk_) counted_.disk = disk_->counters();
     counted_.cache_bytes = cache_.budget().limit();
     counted_.used_bytes = cache_.budget().used();
     counted_.snapshots = static_cast<int64_t>(cache_.num_snapshots());

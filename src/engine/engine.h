@@ -29,6 +29,7 @@ struct EngineMetrics {
     double step_seconds = 0.0;  // in all
     Scheduler::Counters scheduler;
     CacheCounters cache;
+    DiskCounters disk;
     uint64_t cache_bytes = 0;  // the budget
     uint64_t used_bytes = 0;   // of it
     int64_t snapshots = 0;
@@ -41,9 +42,15 @@ void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size)
 
 class Engine {
  public:
-    // tokens: the ids that may be drawn. max_waiting: requests that are submitted and not yet running. The model must
-    // outlive the engine.
-    Engine(LoadedModel& model, TokenMask tokens, int max_waiting = 1024);
+    struct Options {
+        int max_waiting = 1024;                     // requests that are submitted and not yet running
+        std::string cache_disk = {};                // a folder for what leaves the cache; empty: none
+        uint64_t cache_disk_bytes = 0;              // of it at most
+        std::function<void(std::string)> log = {};  // sentences about what is lost there; on the engine's thread
+    };
+    // tokens: the ids that may be drawn. The model must outlive the engine. Throws what DiskTier throws.
+    Engine(LoadedModel& model, TokenMask tokens, Options options);
+    Engine(LoadedModel& model, TokenMask tokens) : Engine(model, std::move(tokens), Options()) {}
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -54,9 +61,10 @@ class Engine {
     // The request ends before its next token, unless it has ended already.
     void cancel(RequestId id);
 
-    // One turn: takes messages in, feeds one batch, gives tokens out. False when there was nothing to feed.
+    // One turn: takes messages in, feeds one batch, gives tokens out. False when there was nothing to do.
     bool step();
-    // Steps until stop(); sleeps while there is nothing to do. What has not finished then is cancelled.
+    // Steps until stop(); sleeps while there is nothing to do. What has not finished then is cancelled, and what is
+    // worth it written to disk.
     void run();
     void stop();
 
@@ -84,6 +92,8 @@ class Engine {
     using Message = std::variant<Submit, Cancel>;
 
     void take_messages();
+    std::unique_ptr<DiskTier> open_disk(const Options& options);
+    void wait_for_disk();
     void forward(std::span<const Scheduler::Turn> turns);
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
     void advance(Sequence& sequence, std::span<const float> logits);
@@ -92,7 +102,19 @@ class Engine {
     void publish_metrics();
 
     LoadedModel& model_;
+
+    mutable std::mutex mutex_;  // of what follows up to the engine thread's own
+    std::condition_variable wake_;
+    std::vector<Message> mailbox_;
+    bool stopping_ = false;
+    bool disk_done_ = false;  // a job on the disk has ended
+    RequestId next_id_ = 1;
+    int64_t outstanding_ = 0;  // submitted and not finished
+    EngineMetrics published_;
+
+    // The engine thread's own. The disk's worker uses what is above.
     CacheManager cache_;
+    std::unique_ptr<DiskTier> disk_;
     Scheduler scheduler_;
     Sampler sampler_;
     int max_waiting_;
@@ -100,15 +122,7 @@ class Engine {
     std::vector<SequenceRows> batch_;
     std::vector<int32_t> logit_rows_;
     std::vector<Message> taken_;
-    EngineMetrics counted_;  // the engine thread's own
-
-    mutable std::mutex mutex_;  // of what follows
-    std::condition_variable wake_;
-    std::vector<Message> mailbox_;
-    bool stopping_ = false;
-    RequestId next_id_ = 1;
-    int64_t outstanding_ = 0;  // submitted and not finished
-    EngineMetrics published_;
+    EngineMetrics counted_;
 };
 
 // An engine's run() on a thread of its own, stopped and joined at the end.

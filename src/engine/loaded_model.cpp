@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "checkpoint/weights_fingerprint.h"
 #include "engine/machine.h"
 
 namespace colugo {
@@ -32,6 +33,7 @@ uint64_t layer_bytes(const LayerWeights& layer) {
 LoadedModel::LoadedModel(const LaunchOptions& options, const Progress& progress)
     : directory_(options.model),
       config_(read_model_config(options.model)),
+      compute_(options.compute),
       threads_(options.threads > 0 ? options.threads : usable_cpus()),
       backend_(kernels::kernel_table(kernels::select_tier()), threads_, options.compute) {
     const CheckpointFiles files(options.model);
@@ -87,6 +89,13 @@ void LoadedModel::self_test() {
                  directory_, token, logit, row);
         }
     }
+}
+
+std::string LoadedModel::numerics_key() const {
+    constexpr int kStateVersion = 1;  // of what kernels make of the same weights, and of how a state lies in memory
+    return fmt::format("state {}, weights {}, tier {}, compute {}, keys and values {}", kStateVersion,
+                       weights_fingerprint(loaded_.weights), kernels::tier_name(tier()),
+                       compute_ == ComputeMode::f32 ? "f32" : "bf16", kv_type_name(kv_type_));
 }
 
 uint64_t LoadedModel::weight_bytes_per_pass() const {

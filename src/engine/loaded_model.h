@@ -37,6 +37,8 @@ class LoadedModel {
     const std::vector<std::string>& notices() const { return notices_; }
 
     Qwen35& model() { return *model_; }
+    // Names everything the bytes of a sequence's state depend on beside its tokens. Reads all weights once.
+    std::string numerics_key() const;
     // Bytes of weights that one pass and its logits read.
     uint64_t weight_bytes_per_pass() const;
 
@@ -47,6 +49,7 @@ class LoadedModel {
     std::string directory_;
     std::vector<std::string> notices_;
     ModelConfig config_;
+    ComputeMode compute_;
     ThreadPool threads_;
     CpuBackend backend_;
     LoadedWeights loaded_;

@@ -35,8 +35,9 @@ int64_t spacing(const StateFormat& format) {
 
 }  // namespace
 
-Scheduler::Scheduler(CacheManager& cache, int parallel, int64_t max_rows)
+Scheduler::Scheduler(CacheManager& cache, DiskTier* disk, int parallel, int64_t max_rows)
     : cache_(cache),
+      disk_(disk),
       parallel_(static_cast<size_t>(parallel)),
       max_rows_(max_rows),
       snapshot_spacing_(spacing(cache.format())) {
@@ -68,7 +69,7 @@ Sequence* Scheduler::any() const {
 void Scheduler::admit() {
     for (size_t i = 0; i < waiting_.size();) {
         Sequence& sequence = *waiting_[i];
-        if (waits_for_reader(sequence)) {
+        if (waits_for_reader(sequence) || (disk_ != nullptr && disk_->fetches(sequence.tokens()))) {
             ++i;
             continue;
         }

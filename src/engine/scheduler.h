@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cache/disk_tier.h"
 #include "engine/sequence.h"
 #include "engine/step_pace.h"
 
@@ -22,8 +23,8 @@ class Scheduler {
         int64_t shared_reads = 0;  // sequences that waited for another to read what they have in common
     };
 
-    // parallel: sequences that run at a time. max_rows: of one step.
-    Scheduler(CacheManager& cache, int parallel, int64_t max_rows);
+    // disk: nullptr, or what else has prefixes. parallel: sequences that run at a time. max_rows: of one step.
+    Scheduler(CacheManager& cache, DiskTier* disk, int parallel, int64_t max_rows);
 
     void add(std::unique_ptr<Sequence> sequence);
     // nullptr: there is none, or no more.
@@ -53,6 +54,7 @@ class Scheduler {
     void end_lease(Sequence& sequence, bool keep);
 
     CacheManager& cache_;
+    DiskTier* disk_;
     size_t parallel_;
     int64_t max_rows_;
     int64_t snapshot_spacing_;  // positions

@@ -52,6 +52,7 @@ struct EngineOptions {
     int64_t ctx_size = 512;
     double cached_sequences = 24.0;  // the budget, in sequences of ctx_size
     bool with_mtp = false;
+    std::string cache_disk = {};
 };
 
 inline LaunchOptions launch_options(const EngineOptions& options) {
@@ -74,8 +75,14 @@ class EngineHarness {
             format.fixed_bytes() + static_cast<uint64_t>(options.cached_sequences *
                                                          static_cast<double>(format.sequence_bytes(options.ctx_size)));
         model_ = std::make_unique<LoadedModel>(launch);
-        engine_ = std::make_unique<Engine>(*model_, TokenMask(model_->config().vocab_size, true));
+        Engine::Options engine_options;
+        engine_options.cache_disk = options.cache_disk;
+        engine_options.cache_disk_bytes = uint64_t{1} << 30;
+        engine_options.log = [this](std::string sentence) { log.push_back(std::move(sentence)); };
+        engine_ = std::make_unique<Engine>(*model_, TokenMask(model_->config().vocab_size, true), engine_options);
     }
+
+    std::vector<std::string> log;  // what the engine had to say about its disk
 
     Engine& engine() { return *engine_; }
     int64_t vocab_size() const { return model_->config().vocab_size; }

@@ -10,6 +10,7 @@
 #include "engine/engine_harness.h"
 #include "support/allocation_counter.h"
 #include "support/expect_error.h"
+#include "support/temp_folder.h"
 
 namespace colugo::testing {
 namespace {
@@ -198,6 +199,60 @@ TEST(EngineEquality, EveryNumberOfThreads) {
         EXPECT_EQ(heard->result().cached_tokens, 77);
         cold().expect_same(request, *heard, std::to_string(threads) + " threads");
     }
+}
+
+TEST(EngineEquality, FromDiskAfterARestart) {
+    const TempFolder folder;
+    std::vector<Tokens> conversations = {tokens_of(150, 1), tokens_of(97, 2),
+                                         joined(tokens_of(64, 1), tokens_of(80, 3))};
+    for (int start = 0; start < 3; ++start) {
+        EngineHarness harness({.cache_disk = folder.path()});
+        for (size_t i = 0; i < conversations.size(); ++i) {
+            const Request request = request_of(conversations[i], 6, i == 1 ? 1.0 : 0.0);
+            const auto heard = harness.run(request);
+            if (start > 0) {
+                // All but the reply's last token, which nobody has fed, and the new ones.
+                EXPECT_EQ(heard->result().cached_tokens, static_cast<int64_t>(conversations[i].size()) - 31);
+            }
+            cold().expect_same(request, *heard, "start " + std::to_string(start));
+            conversations[i] = joined(joined(conversations[i], heard->tokens()), tokens_of(30, 60 + i));
+        }
+        EXPECT_EQ(harness.engine().metrics().disk.reads, start > 0 ? 3 : 0);
+        EXPECT_TRUE(harness.log.empty());
+    }
+}
+
+TEST(EngineEquality, FromDiskWhatMemoryHadNoRoomFor) {
+    const TempFolder folder;
+    EngineHarness harness({.parallel = 2, .cached_sequences = 2.2, .cache_disk = folder.path()});
+    std::vector<Tokens> conversations;
+    for (uint64_t i = 0; i < 6; ++i) conversations.push_back(tokens_of(170, 30 + i));
+    int64_t cached = 0;
+    for (int turn = 0; turn < 4; ++turn) {
+        for (size_t i = 0; i < conversations.size(); ++i) {
+            const Request request = request_of(conversations[i], 5);
+            const auto heard = harness.run(request);
+            cold().expect_same(request, *heard, "turn " + std::to_string(turn));
+            cached += heard->result().cached_tokens;
+            conversations[i] = joined(joined(conversations[i], heard->tokens()), tokens_of(20, 90 + i));
+        }
+    }
+    const EngineMetrics metrics = harness.engine().metrics();
+    EXPECT_GT(metrics.cache.evictions, 10);
+    EXPECT_GT(metrics.disk.writes, 5);
+    EXPECT_GT(metrics.disk.reads, 5);
+    EXPECT_EQ(metrics.disk.failed, 0);
+    EXPECT_GT(cached, 6 * 3 * 170);
+}
+
+TEST(Engine, WhatAnotherModelLeftOnDiskIsNotTaken) {
+    const TempFolder folder;
+    const Request request = request_of(tokens_of(150, 1), 3);
+    EngineHarness({.cache_disk = folder.path()}).run(request);
+    EngineHarness other({.fixture = "tiny-f16", .cache_disk = folder.path()});
+    EXPECT_EQ(other.run(request)->result().cached_tokens, 0);
+    EngineHarness same({.cache_disk = folder.path()});
+    EXPECT_EQ(same.run(request)->result().cached_tokens, 149);
 }
 
 TEST(EngineEquality, WithTheMtpHeadsRows) {

@@ -1,0 +1,144 @@
+#include "cache/disk_tier.h"
+
+#include <algorithm>
+
+namespace colugo {
+
+namespace {
+
+// Tokens that are worth a read.
+constexpr int64_t kFetchLeast = 64;
+
+// The end of a conversation and what its last reply began with, where conversations part, and where one was begun. The
+// rest are stations on the way of a single conversation.
+bool is_worth_writing(const PrefixTree::Node& node) {
+    return node.children.size() != 1 || node.uses > 0 || node.children.front()->children.empty();
+}
+
+}  // namespace
+
+DiskTier::DiskTier(CacheManager& cache, DiskStore::Options options)
+    : cache_(cache), on_done_(std::move(options.on_done)), store_(filled(std::move(options))) {}
+
+DiskTier::~DiskTier() {
+    while (at_work_ != nullptr) wait();
+}
+
+DiskStore::Options DiskTier::filled(DiskStore::Options options) {
+    const StateFormat& format = cache_.format();
+    options.sizes = {
+        .page = format.page_bytes, .border = format.border_bytes, .rows = format.rows_bytes, .tail = format.tail_bytes};
+    options.on_done = [this] {
+        {
+            const std::lock_guard lock(mutex_);
+            is_done_ = true;
+        }
+        done_.notify_one();
+        if (on_done_) on_done_();
+    };
+    return options;
+}
+
+void DiskTier::take_in(DiskStore::Done done) {
+    Snapshot* snapshot = std::exchange(at_work_, nullptr);
+    if (!done.ok) ++counters_.failed;
+    if (done.kind == DiskStore::Done::Kind::read && done.ok) {
+        ++counters_.reads;
+        counters_.read_tokens += snapshot->position - cached_before_;
+        if (PrefixTree::Node* node = cache_.adopt(snapshot, done.tokens)) node->stored = true;
+        return;
+    }
+    if (done.kind == DiskStore::Done::Kind::write && done.ok) {
+        ++counters_.writes;
+        if (PrefixTree::Node* node = cache_.find(done.tokens)) node->stored = true;
+    }
+    cache_.release(snapshot);
+}
+
+void DiskTier::tend() {
+    if (std::optional<DiskStore::Done> done = store_.poll()) take_in(std::move(*done));
+    if (store_.busy() || cache_.budget().used() < cache_.budget().limit() / 4 * 3) return;
+    if (all_written_ == cache_.counters().snapshots_taken) return;
+    if (PrefixTree::Node* node = next_to_write()) {
+        write(*node);
+    } else {
+        all_written_ = cache_.counters().snapshots_taken;
+    }
+}
+
+// The one that would be evicted first of those that are not on disk.
+PrefixTree::Node* DiskTier::next_to_write() const {
+    PrefixTree::Node* next = nullptr;
+    double least = 0.0;
+    for (PrefixTree::Node* node : cache_.tree().snapshots()) {
+        if (node->stored || !is_worth_writing(*node)) continue;
+        const double priority = cache_.priority(*node);
+        if (next != nullptr && priority >= least) continue;
+        next = node;
+        least = priority;
+    }
+    return next;
+}
+
+// False where there is no memory for it now.
+bool DiskTier::write(PrefixTree::Node& node) {
+    const std::vector<int32_t> tokens = PrefixTree::tokens_to(node);
+    if (store_.contains(tokens)) {
+        node.stored = true;
+        return true;
+    }
+    at_work_ = cache_.hold(node);
+    if (at_work_ == nullptr) return false;
+    StatePieces pieces{
+        .pages = {}, .border = at_work_->border.data(), .rows = at_work_->rows.data(), .tail = at_work_->tail.data()};
+    for (const SlotRef& page : at_work_->pages) pieces.pages.push_back(page.data());
+    store_.start_write(tokens, std::move(pieces));
+    return true;
+}
+
+bool DiskTier::fetches(std::span<const int32_t> tokens) {
+    const int64_t stored = store_.deepest(tokens, static_cast<int64_t>(tokens.size()) - 1);
+    const int64_t cached = cache_.look_up(tokens).cached_len;
+    if (stored - cached < kFetchLeast) return false;
+    if (store_.busy()) return true;
+    const std::span<const int32_t> prefix = tokens.first(static_cast<size_t>(stored));
+    size_t shared = 0;
+    at_work_ = cache_.hold_new(prefix, shared);
+    if (at_work_ == nullptr) return false;
+    StatePieces pieces{.pages = std::vector<std::byte*>(shared),
+                       .border = at_work_->border.data(),
+                       .rows = at_work_->rows.data(),
+                       .tail = at_work_->tail.data()};
+    for (size_t page = shared; page < at_work_->pages.size(); ++page) {
+        pieces.pages.push_back(at_work_->pages[page].data());
+    }
+    cached_before_ = cached;
+    store_.start_read(prefix, std::move(pieces));
+    return true;
+}
+
+void DiskTier::wait() {
+    {
+        std::unique_lock lock(mutex_);
+        done_.wait(lock, [this] { return is_done_; });
+        is_done_ = false;
+    }
+    if (std::optional<DiskStore::Done> done = store_.poll()) take_in(std::move(*done));
+}
+
+void DiskTier::flush() {
+    while (at_work_ != nullptr) wait();
+    std::vector<std::pair<double, PrefixTree::Node*>> order;
+    for (PrefixTree::Node* node : cache_.tree().snapshots()) {
+        if (!node->stored && is_worth_writing(*node)) order.emplace_back(-cache_.priority(*node), node);
+    }
+    std::sort(order.begin(), order.end());
+    // Writing takes nothing out of the tree, so the nodes stay.
+    for (const auto& [priority, node] : order) {
+        if (write(*node)) {
+            while (at_work_ != nullptr) wait();
+        }
+    }
+}
+
+}  // namespace colugo

@@ -1,0 +1,55 @@
+// Moves snapshots between the cache in memory and a store on disk: out before they are evicted and at the end, back in
+// when a sequence begins with what only the disk has.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "cache/cache_manager.h"
+#include "cache/disk_store.h"
+
+namespace colugo {
+
+struct DiskCounters {
+    int64_t writes = 0;
+    int64_t reads = 0;        // that brought a snapshot back
+    int64_t failed = 0;       // of both
+    int64_t read_tokens = 0;  // below the snapshots that came back, and not in memory then
+};
+
+class DiskTier {
+ public:
+    // The store's sizes and on_done are filled in here; on_done is called besides. Throws what DiskStore throws.
+    DiskTier(CacheManager& cache, DiskStore::Options options);
+    ~DiskTier();
+
+    // Takes in what the worker has done and gives it something to write, if there is. Once a step.
+    void tend();
+    // Whether a sequence of these tokens had better wait: the disk has more of them than memory, and reads it.
+    bool fetches(std::span<const int32_t> tokens);
+    // Writes what is worth it, and waits until it is done. No lease may be left.
+    void flush();
+
+    const DiskCounters& counters() const { return counters_; }
+    uint64_t bytes() const { return store_.bytes(); }
+
+ private:
+    DiskStore::Options filled(DiskStore::Options options);
+    void take_in(DiskStore::Done done);
+    bool write(PrefixTree::Node& node);
+    PrefixTree::Node* next_to_write() const;
+    void wait();
+
+    CacheManager& cache_;
+    std::function<void()> on_done_;
+    std::mutex mutex_;
+    std::condition_variable done_;
+    bool is_done_ = false;  // under the mutex: since the last wait()
+    DiskStore store_;
+    Snapshot* at_work_ = nullptr;  // what the worker reads or fills
+    int64_t cached_before_ = 0;    // tokens of what is being read that memory had
+    int64_t all_written_ = -1;     // snapshots that had been taken when there was nothing to write
+    DiskCounters counters_;
+};
+
+}  // namespace colugo
