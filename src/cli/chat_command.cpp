@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/chat_session.h"
+#include "cli/checkpoint_folder.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
@@ -269,7 +270,7 @@ class ChatCommand {
     Outcome execute();
 
  private:
-    std::string model_;
+    std::string model_ = "nano";
     std::string system_;
     int64_t max_tokens_ = -1;
     SamplingFlags sampling_;
@@ -278,7 +279,8 @@ class ChatCommand {
 };
 
 ChatCommand::ChatCommand(CLI::App& app) : model_flags_(app) {
-    app.add_option("-m,--model", model_, "The checkpoint's folder");
+    app.add_option("-m,--model", model_, "The checkpoint's folder, or a model that comes with colugo")
+        ->capture_default_str();
     app.add_option("--system", system_, "A system message to begin with")->configurable(false);
     app.add_option("-n,--predict,--n-predict", max_tokens_,
                    "New tokens of a reply at most; -1: to the end of the context")
@@ -299,8 +301,7 @@ std::string start_line(const std::string& name, const MemoryPlan& plan) {
 }
 
 Outcome ChatCommand::execute() {
-    if (model_.empty()) throw CLI::RequiredError("--model");
-    require_checkpoint_folder(model_);
+    model_ = checkpoint_folder(model_);
     const ModelConfig config = read_model_config(model_);  // what is no checkpoint shows at once
     const ModelText text(model_, template_.template_path());
     ChatSession session(system_);

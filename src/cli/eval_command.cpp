@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint_files.h"
+#include "cli/checkpoint_folder.h"
 #include "cli/command.h"
 #include "cli/conversations.h"
 #include "cli/interrupt.h"
@@ -50,7 +51,7 @@ std::string result_text(const ordered_json& result) {
 class EvalCommand {
  public:
     explicit EvalCommand(CLI::App& app) {
-        app.add_option("checkpoint", checkpoint_, "The checkpoint's folder");
+        app.add_option("checkpoint", checkpoint_, "The checkpoint's folder, or a model that comes with colugo");
         app.add_option("--against", against_, "Another one, compared with the first");
         app.add_option("--text", text_, "A text file, fed as it is in pieces of --length tokens");
         app.add_option("--workload", workload_, "Conversations as JSON lines, rendered by the template");
@@ -75,19 +76,19 @@ class EvalCommand {
         if (!text_.empty() && !workload_.empty()) {
             throw CLI::ValidationError("eval", "takes --text or --workload, not both");
         }
-        require_checkpoint_folder(checkpoint_);
-        if (!against_.empty()) require_checkpoint_folder(against_);
+        const std::string checkpoint = checkpoint_folder(checkpoint_);
+        const std::string against = against_.empty() ? against_ : checkpoint_folder(against_);
         EvalOptions options;
-        options.checkpoint = checkpoint_;
-        options.against = against_;
+        options.checkpoint = checkpoint;
+        options.against = against;
         if (kv_type_ == "f32") options.kv_type = kernels::KvType::f32;
         if (kv_type_ == "bf16") options.kv_type = kernels::KvType::bf16;
         if (kv_type_ == "fp8") options.kv_type = kernels::KvType::fp8;
-        const ModelText text(checkpoint_);
+        const ModelText text(checkpoint);
         options.num_ids = text.tokenizer().id_limit();
         options.sequences =
             text_.empty()
-                ? read_conversations(workload_, text, read_model_config(checkpoint_), samples_, length_).sequences
+                ? read_conversations(workload_, text, read_model_config(checkpoint), samples_, length_).sequences
                 : pieces(text);
         ThreadPool threads(threads_ > 0 ? threads_ : usable_cpus());
         ProgressBar bar("evaluating");

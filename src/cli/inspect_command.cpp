@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/cpu/cpu_backend.h"
+#include "cli/checkpoint_folder.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/text_output.h"
@@ -191,15 +192,15 @@ std::string notices_text(const Inspection& found) {
 class InspectCommand {
  public:
     explicit InspectCommand(CLI::App& app) : flags_(app) {
-        app.add_option("-m,--model,model", model_, "The checkpoint's folder");
+        app.add_option("-m,--model,model", model_, "The checkpoint's folder, or a model that comes with colugo");
         flags_.add_parallel(app);
         app.add_flag("--json", json_, "Print one JSON object");
     }
 
     Outcome execute() const {
         if (model_.empty()) throw CLI::RequiredError("model");
-        require_checkpoint_folder(model_);
-        LaunchOptions options = flags_.launch_options(model_);
+        const std::string model = checkpoint_folder(model_);
+        LaunchOptions options = flags_.launch_options(model);
         options.with_mtp = true;
         const Inspection found = inspect(options);
         if (json_) {

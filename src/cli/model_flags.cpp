@@ -4,8 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
@@ -33,19 +31,6 @@ CLI::Validator gibibytes() {
 }
 
 }  // namespace
-
-void require_checkpoint_folder(const std::string& path) {
-    std::error_code error;
-    const auto status = std::filesystem::status(path, error);
-    if (status.type() == std::filesystem::file_type::not_found) {
-        fail(ErrorCode::not_found, "there is no checkpoint folder {}", path);
-    }
-    if (error) fail(ErrorCode::io, "cannot read {}: {}", path, error.message());
-    if (!std::filesystem::is_directory(status)) {
-        fail(ErrorCode::invalid_argument,
-             "{} is not a folder; expected a checkpoint folder with config.json and *.safetensors", path);
-    }
-}
 
 ModelFlags::ModelFlags(CLI::App& app) {
     app.add_option("-c,--ctx-size", ctx_size_, "Longest context in tokens (0: the model's own, or what fits in memory)")

@@ -9,9 +9,6 @@
 
 namespace colugo {
 
-// Throws not_found, io or invalid_argument when the path is no folder.
-void require_checkpoint_folder(const std::string& path);
-
 class ModelFlags {
  public:
     // Adds --ctx-size, --compute, --kv-type.

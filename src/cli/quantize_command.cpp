@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/checkpoint_folder.h"
 #include "cli/command.h"
 #include "cli/conversations.h"
 #include "cli/interrupt.h"
@@ -66,7 +67,8 @@ std::string plan_text(const QuantizeEstimate& estimate, const QuantizeOptions& o
 class QuantizeCommand {
  public:
     explicit QuantizeCommand(CLI::App& app) {
-        app.add_option("source", source_, "The checkpoint's folder, in bf16, f16 or f32");
+        app.add_option("source", source_,
+                       "The checkpoint's folder, in bf16, f16 or f32, or a model that comes with colugo");
         app.add_option("destination", destination_, "The folder to make");
         app.add_option("--recipe", recipe_, "nvfp4-w4a4, nvfp4-w4a16, fp8, or a TOML file (docs/quantization.md)")
             ->capture_default_str();
@@ -91,17 +93,17 @@ class QuantizeCommand {
     Outcome execute() const {
         if (source_.empty()) throw CLI::RequiredError("source");
         if (destination_.empty()) throw CLI::RequiredError("destination");
-        require_checkpoint_folder(source_);
+        const std::string source = checkpoint_folder(source_);
         QuantizeOptions options;
-        options.source = source_;
+        options.source = source;
         options.destination = destination_;
         options.recipe = Recipe::named(recipe_);
         if (!kv_.empty()) options.recipe.set_kv(kv_);
         options.search = scales_ == "searched";
         options.resume = resume_;
-        const ModelText text(source_);
+        const ModelText text(source);
         Conversations calibration =
-            read_conversations(calibration_, text, read_model_config(source_), samples_, kLongestSequence);
+            read_conversations(calibration_, text, read_model_config(source), samples_, kLongestSequence);
         options.calibration = std::move(calibration.sequences);
         options.calibration_info = {{"from", calibration.name},
                                     {"records", calibration.records},

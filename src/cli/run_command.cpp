@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "cli/checkpoint_folder.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/logits_file.h"
@@ -104,7 +105,7 @@ class RunCommand {
     Outcome print_prompt(const ModelText& text) const;
     RequestResult generate(LoadedModel& model, const ModelText& text, Job& job, LogitsFile* logits) const;
 
-    std::string model_;
+    std::string model_ = "nano";
     PromptFlags prompt_;
     ModelFlags model_flags_;
     std::optional<int64_t> max_tokens_;
@@ -116,7 +117,8 @@ class RunCommand {
 };
 
 RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
-    app.add_option("-m,--model", model_, "The checkpoint's folder");
+    app.add_option("-m,--model", model_, "The checkpoint's folder, or a model that comes with colugo")
+        ->capture_default_str();
     app.add_option("-n,--predict,--n-predict", max_tokens_,
                    "New tokens at most; -1: to the end of the context (default -1, and 0 with --logits)")
         ->check(whole_number(-1, int64_t{1} << 31));
@@ -174,12 +176,11 @@ RequestResult RunCommand::generate(LoadedModel& model, const ModelText& text, Jo
 }
 
 Outcome RunCommand::execute() {
-    if (model_.empty()) throw CLI::RequiredError("--model");
     prompt_.check();
     if (print_prompt_ && prompt_.is_ids()) {
         throw CLI::ValidationError("--print-prompt", "goes with a prompt of text");
     }
-    require_checkpoint_folder(model_);
+    model_ = checkpoint_folder(model_);
     if (print_prompt_) return print_prompt(ModelText(model_, prompt_.chat_template_path()));
 
     const ModelConfig config = read_model_config(model_);  // what is no checkpoint shows at once

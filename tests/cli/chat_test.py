@@ -176,7 +176,7 @@ class PipeTest(ChatCase):
             self.assertIn(word, self.stderr)
             self.assertEqual(self.stderr.count("\n"), 1)
         self.chat("", model="/nowhere", code=1)
-        self.chat("", model="", code=2)
+        self.chat("", model="", code=1)
 
     def test_signals_end_a_conversation_through_a_pipe(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -288,7 +288,7 @@ class ErrorTest(CommandTest):
         self.refuse("run", "-m", TINY, "--messages", path, words=["chat_template.jinja"])
 
     def test_usage(self):
-        for arguments in ((), ("fly",), ("run", "Hi"), ("run", "-m", TINY), ("run", "-m", TINY, "Hi", "--bogus"),
+        for arguments in ((), ("fly",), ("run",), ("run", "-m", TINY), ("run", "-m", TINY, "Hi", "--bogus"),
                           ("run", "-m", TINY, "Hi", "--prompt-ids", "1"), ("run", "-m", TINY, "Hi", "-n", "many"),
                           ("run", "-m", TINY, "Hi", "--compute", "f8"), ("run", "-m", TINY, "Hi", "-t", "-1"),
                           ("run", "-m", TINY, "--raw", "--prompt-ids", "1"), ("inspect",),

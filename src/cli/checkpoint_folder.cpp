@@ -1,0 +1,51 @@
+#include "cli/checkpoint_folder.h"
+
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+
+namespace colugo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> shipped_model(const std::string& name) {
+    if (name.empty() || name.find('/') != std::string::npos) return std::nullopt;
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    if (error) return std::nullopt;
+    const auto found = [&](const fs::path& folder) {
+        return fs::is_regular_file(folder / name / "config.json", error);
+    };
+    const fs::path installed = program.parent_path().parent_path() / "share/colugo/models";
+    if (found(installed)) return (installed / name).string();
+    // Of a build tree: some folders up.
+    for (fs::path folder = program.parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
+        if (found(folder / "models")) return (folder / "models" / name).string();
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::string checkpoint_folder(const std::string& model) {
+    if (model.empty())
+        fail(ErrorCode::invalid_argument, "the model's name is empty; expected a checkpoint folder or nano");
+    if (const std::optional<std::string> shipped = shipped_model(model)) return *shipped;
+    std::error_code error;
+    const fs::file_status status = fs::status(model, error);
+    if (status.type() == fs::file_type::not_found) {
+        fail(ErrorCode::not_found, "there is no checkpoint folder {}, nor a model of that name that comes with colugo",
+             model);
+    }
+    if (error) fail(ErrorCode::io, "cannot read {}: {}", model, error.message());
+    if (!fs::is_directory(status)) {
+        fail(ErrorCode::invalid_argument,
+             "{} is not a folder; expected a checkpoint folder with config.json and *.safetensors", model);
+    }
+    return model;
+}
+
+}  // namespace colugo
