@@ -77,11 +77,11 @@ class Sampler:
         # Words of one conversation or two are names of its subject; the rest is language, Python and the shell.
         self.replaceable = [sorted(word for word in one if spread[word] <= 2) for one in words]
 
-    def window(self, rng, length, whole_head, plain=False):
+    def window(self, rng, length, whole_head, plain=False, most=None):
         """About `length` tokens of a random conversation, ending in an answer after an empty thinking block.
 
         With `whole_head` it begins as a request does, and turns between the head and the last ones may be missing.
-        `plain` keeps all names.
+        `plain` keeps all names. Of a tool's output of more than `most` tokens the middle is left out.
         """
         which = rng.randrange(len(self.conversations))
         conversation = self.conversations[which]
@@ -99,7 +99,9 @@ class Sampler:
         for i in range(end, -1, -1):
             message = conversation.turns[i]
             empty = message["role"] == "assistant" and (i == end or rng.random() < bare)
-            part = self._encode(conversation.turns, i, empty, rename)
+            part = self.encoder.encode(rename(turn_text(conversation.turns, i, empty)))
+            if most and message["role"] == "tool" and len(part[0]) > most:
+                part = tuple(np.concatenate([x[: most // 2], x[-(most // 2) :]]) for x in part)
             parts.append(part)
             total += len(part[0])
             if total >= length:
@@ -113,9 +115,6 @@ class Sampler:
             ids = np.concatenate([ids[:keep], ids[keep + cut :]])
             kinds = np.concatenate([kinds[:keep], kinds[keep + cut :]])
         return ids, kinds
-
-    def _encode(self, turns, i, empty, rename):
-        return self.encoder.encode(rename(turn_text(turns, i, empty)))
 
     @staticmethod
     def _renaming(rng, replaceable):

@@ -98,19 +98,19 @@ class Worker:
     def step(self, stage):
         step = self.state["step"]
         torch.manual_seed(hash((self.arguments.seed, self.index, step)))  # of integers: the same in every process
-        ids, kinds, weights, real, positions = self.batches.step(stage, self.index, step)
+        ids, kinds, weights, real, positions, shown = self.batches.step(stage, self.index, step)
         self.shared.gradients[self.index].zero_()
         parts = range(0, stage.rows, stage.micro_rows)
         for begin in parts:
             rows = slice(begin, begin + stage.micro_rows)
             self.micro_step(stage, torch.from_numpy(ids[rows]), kinds[rows], torch.from_numpy(weights[rows]), real[rows],
-                            torch.from_numpy(positions[rows]), len(parts))  # fmt: skip
+                            torch.from_numpy(positions[rows]), torch.from_numpy(shown[rows]), len(parts))  # fmt: skip
         return self.shared.update(self.index, step + 1, self.rate(stage))
 
-    def micro_step(self, stage, ids, kinds, weights, real, positions, parts):
-        hidden = self.model(ids, positions=positions)
+    def micro_step(self, stage, ids, kinds, weights, real, positions, shown, parts):
+        hidden = self.model(shown, positions=positions)
         loss, chosen, losses, hits = head_loss(hidden[:, :-1], self.model.head, ids[:, 1:], weights[:, 1:])
-        self.count(kinds[:, 1:], ids[:, 1:].numpy(), real, chosen.numpy(), losses.numpy(), hits.numpy())
+        self.count(kinds[:, 1:], ids[:, 1:].numpy(), shown[:, 1:].numpy(), real, chosen.numpy(), losses.numpy(), hits.numpy())
         if stage.mtp_depth:
             answers = weights * torch.from_numpy(kinds >= chat.ANSWER_AFTER_REASONING)
             deeper, rates = mtp_losses(self.model, ids, hidden, answers, stage.mtp_depth, CHAINS, positions)
@@ -121,8 +121,8 @@ class Worker:
 
     # Figures
 
-    def count(self, kinds, ids, real, chosen, losses, hits):
-        """Adds to the sums. A call counts as exact when every token of its turn is the most likely one."""
+    def count(self, kinds, ids, shown, real, chosen, losses, hits):
+        """Adds to the sums. A call that is shown as it is counts as exact when its turn's tokens are the most likely."""
         answer = (kinds >= chat.ANSWER_AFTER_REASONING).flatten()[chosen]
         from_real = np.repeat(real, kinds.shape[1])[chosen]
         for part in (0, 1):
@@ -136,7 +136,10 @@ class Worker:
             spoken = np.concatenate([[False], kinds[row] >= chat.ANSWER_AFTER_REASONING, [False]])
             edges = np.flatnonzero(spoken[1:] != spoken[:-1])
             for begin, end in edges.reshape(-1, 2):
-                if ids[row, end - 1] == self.encoder.end and self.call_token in ids[row, begin:end]:
+                span = ids[row, begin:end]
+                whole = span[-1] == self.encoder.end and (span == shown[row, begin:end]).all()
+                whole = whole and not (kinds[row, begin:end] == chat.STUTTER).any()
+                if whole and self.call_token in span:
                     self.sums[int(real[row]) * COLUMNS + 3 :][:2] += 1, one[begin:end].all()
 
     def gather(self):
