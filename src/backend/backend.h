@@ -32,12 +32,14 @@ inline constexpr int kMaxDraftRows = 32;  // of one sequence: a page has as many
 // Rows that continue a sequence along a tree (qwen35.md, "The grid form"). They follow the sequence's own
 // rows in the batch and see those and their ancestors. What later rows would read of them is kept beside the sequence's
 // state until one path is committed. Ascending by depth; of those in a page's last column at most one has children.
-struct DraftTree {
-    int rows = 0;                      // at most kMaxDraftRows
+struct DraftRows {
+    int rows = 0;   // at most kMaxDraftRows
+    int first = 0;  // the first that is in the batch; of those before, only the keys and values kept of them count
     const int32_t* parents = nullptr;  // [rows] an earlier one; -1: the sequence's last row
     const int32_t* depths = nullptr;   // [rows] 1: a child of the sequence's last row
 
     int depth() const { return rows > 0 ? depths[rows - 1] : 0; }
+    int batch_rows() const { return rows - first; }
 };
 
 // The rows of one sequence in a batch: rows [first_row, first_row + rows) hold positions position, position + 1, ...
@@ -47,7 +49,7 @@ struct AttentionSequence {
     int64_t position;
     int64_t first_position;   // positions below it have no entry and are never seen
     std::byte* const* pages;  // [position / 32 + 1 ...] page starts, in position order
-    DraftTree drafts = {};
+    DraftRows drafts = {};
     float* draft_keys = nullptr;    // of this layer, filled: [drafts.rows, num_kv_heads * head_dim]
     float* draft_values = nullptr;  // the same
 
@@ -105,7 +107,7 @@ struct GdnSequence {
     const GdnPageState* pages;            // of every page the rows lie in, and the draft rows
     const float* window;                  // the conv inputs before the first row
     std::span<const ConvWindow> windows;  // to be filled; the last may take the place of `window`
-    DraftTree drafts = {};
+    DraftRows drafts = {};
     GdnDrafts kept = {};
 
     int64_t last_position() const { return position + rows - 1; }

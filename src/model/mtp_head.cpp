@@ -50,18 +50,41 @@ void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
     }
 }
 
-void Qwen35::mtp_step(std::span<const MtpRow> rows, TensorView hidden_out, TensorView logits_out) {
-    COLUGO_CHECK(has_mtp() && static_cast<int64_t>(rows.size()) <= max_rows_);
+void Qwen35::mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, TensorView logits_out) {
+    COLUGO_CHECK(has_mtp() && static_cast<int>(trees.size()) <= draft_buffers_.max_sequences());
     tokens_.clear();
     attention_.clear();
-    for (const MtpRow& row : rows) {
-        COLUGO_CHECK(row.position >= 1 && row.position < row.sequence->page_capacity());
-        const int index = static_cast<int>(tokens_.size());
-        std::memcpy(mtp_hidden_.f32(index), row.hidden, static_cast<size_t>(config_.hidden_size) * sizeof(float));
-        attention_.push_back({index, 1, row.position, 1, row.sequence->pages.data()});
-        tokens_.push_back(row.token);
+    draft_depths_.clear();
+    const int layer = static_cast<int>(page_layout_.trunk.size());
+    const int most = draft_buffers_.max_rows() / draft_buffers_.max_sequences();
+    for (size_t i = 0; i < trees.size(); ++i) {
+        const MtpTree& tree = trees[i];
+        const auto rows = static_cast<int>(tree.tokens.size());
+        COLUGO_CHECK(rows <= most && tree.hidden.size() + tree.first_new == tree.tokens.size());
+        const size_t first_depth = draft_depths_.size();
+        for (const int32_t parent : tree.parents) {
+            draft_depths_.push_back(parent < 0 ? 1 : draft_depths_[first_depth + static_cast<size_t>(parent)] + 1);
+        }
+        const int first_draft = static_cast<int>(i) * most;
+        attention_.push_back({.first_row = static_cast<int>(tokens_.size()),
+                              .rows = 0,
+                              .position = tree.sequence->length,
+                              .first_position = 1,
+                              .pages = tree.sequence->pages.data(),
+                              .drafts = {.rows = rows,
+                                         .first = static_cast<int>(tree.first_new),
+                                         .parents = tree.parents.data(),
+                                         .depths = draft_depths_.data() + first_depth},
+                              .draft_keys = draft_buffers_.keys(layer, first_draft),
+                              .draft_values = draft_buffers_.values(layer, first_draft)});
+        for (size_t row = tree.first_new; row < tree.tokens.size(); ++row) {
+            std::memcpy(mtp_hidden_.f32(static_cast<int64_t>(tokens_.size())), tree.hidden[row - tree.first_new],
+                        static_cast<size_t>(config_.hidden_size) * sizeof(float));
+            tokens_.push_back(tree.tokens[row]);
+        }
     }
-    const auto count = static_cast<int64_t>(rows.size());
+    const auto count = static_cast<int64_t>(tokens_.size());
+    COLUGO_CHECK(count <= max_rows_);
     TensorView x = mtp_inputs(tokens_, mtp_hidden_.first_rows(count));
     const LayerContext layer_context = context(count);
     backend_.rope_table(layer_context.cos_sin, attention_, inverse_frequencies_);

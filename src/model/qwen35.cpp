@@ -78,7 +78,7 @@ void Qwen35::begin_pass(std::span<const SequenceRows> batch) {
         COLUGO_CHECK(sequence.length + count <= sequence.page_capacity());
         tokens_.insert(tokens_.end(), fed.tokens.begin(), fed.tokens.end());
         add_drafts(fed);
-        const DraftTree& tree = drafted_.back().tree;
+        const DraftRows& tree = drafted_.back().tree;
         attention_.push_back({first_row, count, sequence.length, 0, sequence.pages.data(), tree});
         gdn_.push_back({first_row, count, sequence.length, nullptr, nullptr, {}, tree});
         const auto touched = static_cast<size_t>(pages_touched(sequence.length, count + tree.depth()));

@@ -40,12 +40,14 @@ struct SequenceRows {
     std::span<const int32_t> draft_parents = {};
 };
 
-// One step of the MTP head for one sequence: `hidden` belongs to position - 1, `token` sits at `position`.
-struct MtpRow {
+// Rows of a tree that the MTP head drafts along: row 0 is the sequence's next token, which the trunk has not seen, and
+// what the head makes of a row drafts its children.
+struct MtpTree {
     SequenceState* sequence;
-    int64_t position;
-    int32_t token;
-    const float* hidden;  // [hidden_size]: the trunk's after its final norm, or an earlier step's
+    std::span<const int32_t> tokens;   // of all rows; those before `first_new` were fed by earlier calls
+    std::span<const int32_t> parents;  // -1 of row 0, an earlier row of the others; ascending by depth
+    size_t first_new;
+    std::span<const float* const> hidden;  // of each new row what its parent gave; of row 0 the trunk's pending one
 };
 
 struct ModelOptions {
@@ -83,10 +85,10 @@ class Qwen35 {
     // After forward(): the given row's hidden after the final norm, what the head reads: [hidden_size].
     const float* hidden(int32_t row) const { return hidden_.f32(row); }
 
-    // One MTP step a row: its keys and values go into the row's page at `position` (which a later forward()
-    // overwrites). hidden_out [rows, hidden_size]: after mtp.norm, what the next step takes. logits_out [rows,
-    // vocab_size].
-    void mtp_step(std::span<const MtpRow> rows, TensorView hidden_out, TensorView logits_out);
+    // The new rows of some trees, tree after tree. hidden_out [rows, hidden_size]: after mtp.norm, what a row's
+    // children take. logits_out [rows, vocab_size]: for the token behind each row. The sequences stay as they are, and
+    // may not be fed between calls for one tree.
+    void mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, TensorView logits_out);
 
     // Makes page `to` what `from` was with its first `columns` positions written.
     void copy_page(std::byte* to, const std::byte* from, int columns) const;
@@ -129,7 +131,7 @@ class Qwen35 {
     // Of each sequence of the pass.
     struct Drafted {
         SequenceState* sequence;
-        DraftTree tree;
+        DraftRows tree;
         int first_row;      // of its drafts, in the batch
         int first_draft;    // among the pass's drafts
         int number;         // among the sequences that have any

@@ -117,7 +117,7 @@ std::vector<float> ModelHarness::logits(std::span<const int32_t> tokens, const s
     return all;
 }
 
-std::vector<float> ModelHarness::draft(std::span<SequenceState* const> sequences, std::span<const int32_t> tokens,
+std::vector<float> ModelHarness::draft(std::span<TestSequence* const> sequences, std::span<const int32_t> tokens,
                                        int depth) {
     const auto count = static_cast<int64_t>(sequences.size());
     const auto hidden_size = static_cast<size_t>(config().hidden_size);
@@ -126,14 +126,17 @@ std::vector<float> ModelHarness::draft(std::span<SequenceState* const> sequences
         hidden.insert(hidden.end(), pending_hidden(*sequence), pending_hidden(*sequence) + hidden_size);
     }
     std::vector<float> logits(sequences.size() * static_cast<size_t>(config().vocab_size));
-    for (int step = 0; step < depth; ++step) {
-        std::vector<MtpRow> rows;
+    std::vector<int32_t> parents;
+    for (size_t step = 0; step < static_cast<size_t>(depth); ++step) {
+        parents.push_back(static_cast<int32_t>(step) - 1);
+        std::vector<const float*> before(sequences.size());
+        std::vector<MtpTree> trees;
         for (size_t i = 0; i < sequences.size(); ++i) {
-            rows.push_back({sequences[i], sequences[i]->length + step, tokens[static_cast<size_t>(step)],
-                            hidden.data() + i * hidden_size});
+            before[i] = hidden.data() + i * hidden_size;
+            trees.push_back({sequences[i], tokens.first(step + 1), parents, step, std::span(before).subspan(i, 1)});
         }
-        model_->mtp_step(rows, TensorView(next.data(), count, config().hidden_size),
-                         TensorView(logits.data(), count, config().vocab_size));
+        model_->mtp_draft(trees, TensorView(next.data(), count, config().hidden_size),
+                          TensorView(logits.data(), count, config().vocab_size));
         all.insert(all.end(), logits.begin(), logits.end());
         hidden.swap(next);
     }

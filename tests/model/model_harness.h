@@ -26,7 +26,7 @@ struct Launch {
     kernels::KvType kv_type = kernels::KvType::bf16;
     int threads = 1;
     int max_rows = 2048;
-    int max_draft_rows = 0;
+    int max_draft_rows = 128;
 };
 std::string launch_name(const Launch& launch);
 std::vector<kernels::Tier> available_tiers();
@@ -66,7 +66,7 @@ class ModelHarness {
     std::unique_ptr<TestSequence> feed(std::span<const int32_t> tokens, const std::vector<int>& chunks, int more,
                                        std::vector<float>* logits = nullptr);
     // MTP steps of several sequences at once, `depth` deep, the tokens given: [depth][sequences, vocab_size].
-    std::vector<float> draft(std::span<SequenceState* const> sequences, std::span<const int32_t> tokens, int depth);
+    std::vector<float> draft(std::span<TestSequence* const> sequences, std::span<const int32_t> tokens, int depth);
     const float* pending_hidden(const SequenceState& sequence) const {
         return model_->recurrent_layout().pending_hidden(sequence.tail);
     }

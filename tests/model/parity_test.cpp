@@ -169,11 +169,14 @@ TEST_P(Parity, MtpLogitsAtFourDepths) {
             }
             std::vector<float> before(harness_.pending_hidden(*state), harness_.pending_hidden(*state) + hidden);
             for (size_t depth = 0; depth < 4; ++depth) {
-                const MtpRow row[] = {
-                    {state.get(), static_cast<int64_t>(length + depth), tokens[4 * e + depth], before.data()}};
+                const std::span<const int32_t> chain = std::span(tokens).subspan(4 * e, depth + 1);
+                const int32_t parents[] = {-1, 0, 1, 2};
+                const float* hidden_before[] = {before.data()};
+                const MtpTree tree[] = {
+                    {state.get(), chain, std::span(parents).first(depth + 1), depth, hidden_before}};
                 std::vector<float> after(static_cast<size_t>(hidden));
                 std::vector<float> out(static_cast<size_t>(vocab));
-                harness_.model().mtp_step(row, TensorView(after.data(), 1, hidden), TensorView(out.data(), 1, vocab));
+                harness_.model().mtp_draft(tree, TensorView(after.data(), 1, hidden), TensorView(out.data(), 1, vocab));
                 const size_t at = 4 * e + depth;
                 EXPECT_LE(max_error(after.data(), &hiddens[at * static_cast<size_t>(hidden)], hidden), 2e-4f)
                     << "end " << ends[e] << " depth " << depth + 1 << " chunks of " << chunk;

@@ -83,17 +83,61 @@ TEST_P(RowLaw, HoldsForTheStateAndTheDraftHead) {
     const auto other = harness.feed(std::span(tokens).subspan(9), {50}, kDepth);
     const auto whole = harness.feed(tokens, {kTokens}, kDepth);
     const std::vector<std::byte> state = state_bytes(harness, *whole);
-    SequenceState* alone[] = {whole.get()};
+    TestSequence* alone[] = {whole.get()};
     const std::vector<float> drafts = harness.draft(alone, drafted, kDepth);
     const size_t vocab = drafts.size() / kDepth;
     for (const std::vector<int>& split : splits_for(GetParam().tier)) {
         const auto parts = harness.feed(tokens, split, kDepth);
         EXPECT_TRUE(state_bytes(harness, *parts) == state) << ::testing::PrintToString(split);
-        SequenceState* both[] = {other.get(), parts.get()};
+        TestSequence* both[] = {other.get(), parts.get()};
         const std::vector<float> together = harness.draft(both, drafted, kDepth);
         for (size_t step = 0; step < kDepth; ++step) {
             const auto mine = std::span(together).subspan((2 * step + 1) * vocab, vocab);
             EXPECT_EQ(first_difference(std::span(drafts).subspan(step * vocab, vocab), mine), vocab) << step;
+        }
+    }
+}
+
+// The draft head along a tree, level by level, across a border: each row is that of a chain along its path.
+TEST_P(RowLaw, HoldsForTreesOfTheDraftHead) {
+    ModelHarness harness(load_fixture("tiny-bf16", GetParam().compute), GetParam());
+    const auto vocab = static_cast<size_t>(harness.config().vocab_size);
+    const auto hidden_size = static_cast<size_t>(harness.config().hidden_size);
+    const std::vector<int32_t> tokens = {9, 50, 51, 60, 61, 62, 70, 71};
+    const std::vector<int32_t> parents = {-1, 0, 0, 1, 2, 2, 3, 5};
+    const std::vector<size_t> levels = {0, 1, 3, 6, 8};
+    for (const int length : {29, 31, 32, 40}) {
+        const auto sequence = harness.feed(test_tokens(length, harness.config().vocab_size), {length}, 8);
+        std::vector<std::vector<float>> hidden(tokens.size(), std::vector<float>(hidden_size)), logits;
+        for (size_t level = 0; level + 1 < levels.size(); ++level) {
+            const size_t first = levels[level], count = levels[level + 1] - first;
+            std::vector<const float*> before;
+            for (size_t row = first; row < first + count; ++row) {
+                const int32_t parent = parents[row];
+                before.push_back(parent < 0 ? harness.pending_hidden(*sequence)
+                                            : hidden[static_cast<size_t>(parent)].data());
+            }
+            std::vector<float> next(count * hidden_size), out(count * vocab);
+            const MtpTree tree[] = {{sequence.get(), std::span(tokens).first(first + count),
+                                     std::span(parents).first(first + count), first, before}};
+            harness.model().mtp_draft(
+                tree, TensorView(next.data(), static_cast<int64_t>(count), harness.config().hidden_size),
+                TensorView(out.data(), static_cast<int64_t>(count), harness.config().vocab_size));
+            for (size_t row = 0; row < count; ++row) {
+                std::copy_n(next.data() + row * hidden_size, hidden_size, hidden[first + row].data());
+                logits.emplace_back(out.begin() + static_cast<std::ptrdiff_t>(row * vocab),
+                                    out.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocab));
+            }
+        }
+        TestSequence* alone[] = {sequence.get()};
+        for (size_t row = 0; row < tokens.size(); ++row) {
+            std::vector<int32_t> path;
+            for (auto at = static_cast<int32_t>(row); at >= 0; at = parents[static_cast<size_t>(at)]) {
+                path.insert(path.begin(), tokens[static_cast<size_t>(at)]);
+            }
+            const std::vector<float> chain = harness.draft(alone, path, static_cast<int>(path.size()));
+            EXPECT_EQ(first_difference(std::span(chain).last(vocab), logits[row]), vocab)
+                << row << " behind " << length;
         }
     }
 }

@@ -19,8 +19,9 @@ constexpr int kTileRows = 64;
 
 // Of a sequence's row, draft rows counted behind its own.
 int64_t row_position(const AttentionSequence& sequence, int64_t row) {
-    return row < sequence.rows ? sequence.position + row
-                               : sequence.last_position() + sequence.drafts.depths[row - sequence.rows];
+    return row < sequence.rows
+               ? sequence.position + row
+               : sequence.last_position() + sequence.drafts.depths[row - sequence.rows + sequence.drafts.first];
 }
 
 float score_scale(const AttentionShape& shape) {
@@ -39,7 +40,7 @@ void CpuBackend::rope_table(TensorView cos_sin, std::span<const AttentionSequenc
     const int64_t half = static_cast<int64_t>(inverse_frequencies.size());
     COLUGO_CHECK(cos_sin.cols == 2 * half);
     for (const AttentionSequence& sequence : sequences) {
-        for_rows(sequence.rows + sequence.drafts.rows, 64 * half, [&](int64_t row) {
+        for_rows(sequence.rows + sequence.drafts.batch_rows(), 64 * half, [&](int64_t row) {
             float* out = cos_sin.f32(sequence.first_row + row);
             for (int64_t i = 0; i < half; ++i) {
                 // The angle is rounded to f32 as the reference does; its sine is then taken exactly.
@@ -65,7 +66,7 @@ void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorVie
     const int dim = shape.head_dim;
     const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, dim));
     for (const AttentionSequence& sequence : sequences) {
-        for_rows(sequence.rows + sequence.drafts.rows, queries.cols + 2 * keys.cols, [&](int64_t token) {
+        for_rows(sequence.rows + sequence.drafts.batch_rows(), queries.cols + 2 * keys.cols, [&](int64_t token) {
             const int64_t row = sequence.first_row + token;
             for (int head = 0; head < shape.num_heads; ++head) {
                 float* query = queries.f32(row) + static_cast<int64_t>(head) * 2 * dim;
@@ -78,7 +79,7 @@ void CpuBackend::attention_inputs(TensorView queries, TensorView keys, TensorVie
                 table_.rope(key, cos_sin.f32(row), shape.rotary_dim);
             }
             if (token >= sequence.rows) {
-                const int64_t at = (token - sequence.rows) * keys.cols;
+                const int64_t at = (token - sequence.rows + sequence.drafts.first) * keys.cols;
                 std::copy_n(keys.f32(row), keys.cols, sequence.draft_keys + at);
                 std::copy_n(values.f32(row), keys.cols, sequence.draft_values + at);
                 return;
@@ -134,8 +135,8 @@ void CpuBackend::plan_attention_tiles(const AttentionShape& shape, std::span<con
             const int tokens = std::min(tokens_per_tile, sequences[s].rows - token);
             tiles_.push_back({static_cast<int>(s), token, tokens, sequences[s].position + token + tokens - 1, false});
         }
-        const DraftTree& drafts = sequences[s].drafts;
-        for (int token = 0; token < drafts.rows; token += tokens_per_tile) {
+        const DraftRows& drafts = sequences[s].drafts;
+        for (int token = drafts.first; token < drafts.rows; token += tokens_per_tile) {
             const int tokens = std::min(tokens_per_tile, drafts.rows - token);
             tiles_.push_back({static_cast<int>(s), token, tokens,
                               sequences[s].last_position() + drafts.depths[token + tokens - 1], true});
@@ -326,7 +327,8 @@ void CpuBackend::attention(TensorView out, TensorView queries, const AttentionSh
 
     const auto first_row_of = [&](const AttentionTile& tile) -> int64_t {
         const AttentionSequence& sequence = sequences[static_cast<size_t>(tile.sequence)];
-        return sequence.first_row + (tile.drafts ? sequence.rows : 0) + tile.first_token;
+        const int behind = tile.drafts ? sequence.rows - sequence.drafts.first : 0;
+        return sequence.first_row + behind + tile.first_token;
     };
     const auto rows_of = [&](int unit, size_t slot) {
         const AttentionTile& tile = tiles_[static_cast<size_t>(unit / shape.num_kv_heads)];

@@ -161,7 +161,7 @@ void CpuBackend::gdn_advance_heads(const GdnShape& shape, const GdnPageState& pa
 // which all descend from one row in its last column.
 void CpuBackend::gdn_draft_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
                                 const GdnSequence& sequence, int key_head, std::byte* memory) const {
-    const DraftTree& drafts = sequence.drafts;
+    const DraftRows& drafts = sequence.drafts;
     const int64_t first_position = sequence.last_position() + 1;
     const int64_t first_page = first_position / kPage;
     const GdnPageState* page = sequence.pages + (first_page - sequence.position / kPage);
