@@ -290,6 +290,7 @@ ChatCommand::ChatCommand(CLI::App& app) : model_flags_(app) {
     template_.add(app);
     model_flags_.add_threads(app);
     model_flags_.add_ubatch_size(app);
+    model_flags_.add_spec(app);
     model_flags_.add_cache(app);
 }
 

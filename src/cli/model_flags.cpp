@@ -63,6 +63,23 @@ void ModelFlags::add_ubatch_size(CLI::App& app) {
         ->capture_default_str();
 }
 
+void ModelFlags::add_spec(CLI::App& app) {
+    app.add_option("--spec", spec_mode_,
+                   "How tokens are drafted, several to a pass: off, mtp (the model's own head), lookup (what followed "
+                   "where the text was the same), tree (both); none changes the text")
+        ->check(CLI::IsMember({"off", "mtp", "lookup", "tree"}))
+        ->capture_default_str();
+    app.add_option("--spec-depth", spec_.depth, "Drafts one after the other at most")
+        ->check(whole_number(1, 16))
+        ->capture_default_str();
+    app.add_option("--spec-topk", spec_.top_k, "Drafts for one place that the head makes")
+        ->check(whole_number(1, 8))
+        ->capture_default_str();
+    app.add_option("--spec-nodes", spec_.nodes, "Tokens that one pass verifies at most, drafts and the one before them")
+        ->check(whole_number(2, 32))
+        ->capture_default_str();
+}
+
 void ModelFlags::add_cache(CLI::App& app) {
     keep_prefixes_ = true;
     app.add_option("--cache-gib", cache_gib_,
@@ -96,6 +113,8 @@ LaunchOptions ModelFlags::launch_options(const std::string& model) const {
     options.parallel = parallel_;
     options.max_rows = ubatch_size_;
     options.keep_prefixes = keep_prefixes_;
+    options.spec = spec_;
+    options.spec.mode = spec_mode(spec_mode_).value();
     options.cache_bytes = static_cast<uint64_t>(std::ceil(cache_gib_ * kGib));  // what is above 0 stays so
     return options;
 }

@@ -16,6 +16,8 @@ class ModelFlags {
     void add_threads(CLI::App& app);
     void add_parallel(CLI::App& app);
     void add_ubatch_size(CLI::App& app);
+    // Adds --spec, --spec-depth, --spec-topk, --spec-nodes.
+    void add_spec(CLI::App& app);
     // What sequences leave behind is kept, in as much memory as --cache-gib says, and on disk where --cache-disk says.
     void add_cache(CLI::App& app);
 
@@ -29,6 +31,8 @@ class ModelFlags {
     int parallel_ = 1;
     int ubatch_size_ = 512;
     bool keep_prefixes_ = false;
+    SpecParams spec_;
+    std::string spec_mode_ = "off";
     double cache_gib_ = 0.0;
     std::string cache_disk_;
     double cache_disk_gib_ = 16.0;

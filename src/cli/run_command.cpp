@@ -130,6 +130,7 @@ RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     app.add_flag("--json", json_, "Write the figures to standard error as one JSON object");
     model_flags_.add_threads(app);
     model_flags_.add_ubatch_size(app);
+    model_flags_.add_spec(app);
 }
 
 void RunCommand::prepare(Job& job, const ModelText& text, const ModelConfig& config) const {

@@ -2,12 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
 
 namespace colugo {
 
 namespace {
 
 constexpr int64_t kLogitRows = 8;  // of one product with the head, where all are wanted
+
+int64_t logit_rows(const LoadedModel& model) {
+    const int64_t nodes = model.spec().mode == SpecMode::off ? 1 : model.spec().nodes;
+    return std::max(model.plan().parallel * nodes, kLogitRows);
+}
 
 Engine::StepRows rows_of(std::span<const Scheduler::Turn> turns) {
     Engine::StepRows rows{.sequences = static_cast<int64_t>(turns.size())};
@@ -37,13 +45,19 @@ Engine::Engine(LoadedModel& model, TokenMask tokens, Options options)
     : model_(model),
       cache_(state_format(model.model()), model.plan().cache_bytes, model.plan().ctx_size),
       disk_(open_disk(options)),
-      scheduler_(cache_, disk_.get(), model.plan().parallel, model.model().max_rows()),
+      scheduler_(cache_, disk_.get(), model.plan().parallel, model.max_rows()),
       sampler_(std::move(tokens)),
       max_waiting_(options.max_waiting),
-      logits_(static_cast<size_t>(std::max<int64_t>(model.plan().parallel, kLogitRows) * model.config().vocab_size) *
-              sizeof(float)) {
+      logits_(static_cast<size_t>(logit_rows(model) * model.config().vocab_size) * sizeof(float)) {
     COLUGO_CHECK(sampler_.tokens().size() == model.config().vocab_size);
-    batch_.reserve(static_cast<size_t>(model.plan().parallel));
+    const auto parallel = static_cast<size_t>(model.plan().parallel);
+    batch_.reserve(parallel);
+    if (model.spec().mode != SpecMode::off) {
+        drafter_.emplace(model.model(), model.spec(), model.plan().parallel);
+        const size_t drafts = parallel * static_cast<size_t>(model.spec().nodes);
+        draft_tokens_.reserve(drafts);
+        draft_parents_.reserve(drafts);
+    }
     publish_metrics();
 }
 
@@ -148,7 +162,7 @@ void Engine::take_messages() {
             ++counted_.submitted;
             auto sequence =
                 std::make_unique<Sequence>(submit->id, std::move(submit->request), std::move(submit->listener),
-                                           model_.config().vocab_size, model_.plan().ctx_size);
+                                           model_.config().vocab_size, model_.plan().ctx_size, model_.spec());
             sequence->result().weight_bytes_per_pass = model_.weight_bytes_per_pass();
             scheduler_.add(std::move(sequence));
         } else if (Sequence* sequence = scheduler_.find(std::get<Cancel>(message).id)) {
@@ -171,42 +185,111 @@ bool Engine::step() {
         return true;
     }
     const auto start = Sequence::Clock::now();
-    const StepRows rows = rows_of(turns);
+    StepRows rows = rows_of(turns);
     forward(turns);
-    size_t row = 0;
-    const auto vocab_size = static_cast<size_t>(model_.config().vocab_size);
-    for (const Scheduler::Turn& turn : turns) {
-        if (turn.sequence->pending() > 0) continue;
-        advance(*turn.sequence, {logits_.as<float>() + row * vocab_size, vocab_size});
-        ++row;
+    rows.drafts = static_cast<int64_t>(draft_tokens_.size());
+    float* logits = logits_.as<float>();
+    for (size_t i = 0; i < turns.size(); ++i) {
+        Sequence& sequence = *turns[i].sequence;
+        const int64_t looked_at = sequence.pending() > 0 ? 0 : 1 + static_cast<int64_t>(batch_[i].drafts.size());
+        settle(sequence, i, logits);
+        logits += looked_at * model_.config().vocab_size;
     }
     count_step(rows, std::chrono::duration<double>(Sequence::Clock::now() - start).count());
     publish_metrics();
     return true;
 }
 
-// Feeds the turns' rows; the logits of every sequence that has nothing pending then are in logits_, in order.
-void Engine::forward(std::span<const Scheduler::Turn> turns) {
-    batch_.clear();
+// Drafts for the sequences that decode, into their trees.
+void Engine::draft(std::span<const Scheduler::Turn> turns) {
+    targets_.clear();
+    drafted_.clear();
+    if (!drafter_) return;
     for (const Scheduler::Turn& turn : turns) {
         Sequence& sequence = *turn.sequence;
+        sequence.drafts().clear();
+        const int most_depth = sequence.decoding() ? sequence.most_draft_depth() : 0;
+        if (most_depth == 0) continue;
+        targets_.push_back({.sequence = &sequence.lease().state(),
+                            .root = sequence.tokens().back(),
+                            .lookup = sequence.lookup(),
+                            .params = sequence.spec(),
+                            .most_depth = most_depth,
+                            .tree = &sequence.drafts()});
+        drafted_.push_back(&sequence);
+    }
+    if (targets_.empty()) return;
+    drafter_->draft(targets_, [this](size_t target, int64_t position, std::span<float> logits) {
+        adjust_drafts(*drafted_[target], position, logits);
+    });
+}
+
+// What the draw will do to a token's logit, as far as it is cheap: noise goes to the likeliest tokens alone.
+void Engine::adjust_drafts(const Sequence& sequence, int64_t position, std::span<float> logits) {
+    constexpr size_t kMost = 64;
+    constexpr float kNone = -std::numeric_limits<float>::infinity();
+    const SamplingParams& params = sequence.request().sampling;
+    for (size_t token = 0; token < logits.size(); ++token) {
+        if (!sampler_.tokens().contains(static_cast<int64_t>(token))) logits[token] = kNone;
+    }
+    if (params.temperature == 0.0) return;
+    largest_.assign(logits.begin(), logits.end());
+    const size_t count = std::min(kMost, largest_.size());
+    std::nth_element(largest_.begin(), largest_.begin() + static_cast<std::ptrdiff_t>(count - 1), largest_.end(),
+                     std::greater<>());
+    const float least = largest_[count - 1];
+    const GumbelNoise noise(params.seed, position);
+    for (size_t token = 0; token < logits.size(); ++token) {
+        logits[token] =
+            logits[token] < least || std::isinf(logits[token])
+                ? kNone
+                : static_cast<float>(logits[token] / params.temperature + noise(static_cast<int32_t>(token)));
+    }
+}
+
+// Feeds the turns' rows and drafts; the logits of every sequence that has nothing pending then, and of its drafts, are
+// in logits_, in order.
+void Engine::forward(std::span<const Scheduler::Turn> turns) {
+    draft(turns);
+    batch_.clear();
+    draft_tokens_.clear();
+    draft_parents_.clear();
+    for (const Scheduler::Turn& turn : turns) {
+        Sequence& sequence = *turn.sequence;
+        sequence.begin_pass();
         Lease& lease = sequence.lease();
-        cache_.prepare(lease, turn.rows, sequence.snapshots_within(turn.rows));
-        batch_.push_back({&lease.state(), sequence.next_tokens(turn.rows), lease.pass_pages(), lease.tails()});
+        const std::span<const DraftNode> drafts = sequence.drafts().nodes();
+        const size_t first = draft_tokens_.size();
+        for (const DraftNode& node : drafts) {
+            draft_tokens_.push_back(node.token);
+            draft_parents_.push_back(node.parent);
+        }
+        cache_.prepare(lease, turn.rows, sequence.snapshots_within(turn.rows),
+                       drafts.empty() ? 0 : drafts.back().depth);
+        batch_.push_back({.sequence = &lease.state(),
+                          .tokens = sequence.next_tokens(turn.rows),
+                          .pages = lease.pass_pages(),
+                          .tails = lease.tails(),
+                          .drafts = std::span(draft_tokens_).subspan(first),
+                          .draft_parents = std::span(draft_parents_).subspan(first)});
     }
     model_.model().forward(batch_);
     logit_rows_.clear();
     int64_t row = 0;
-    for (const Scheduler::Turn& turn : turns) {
-        Sequence& sequence = *turn.sequence;
-        cache_.commit(sequence.lease(), sequence.fed_tokens());
-        sequence.result().fed_tokens += turn.rows;
-        if (sequence.request().wants_logits) report_logits(sequence, row, turn.rows);
-        row += turn.rows;
+    for (size_t i = 0; i < turns.size(); ++i) {
+        Sequence& sequence = *turns[i].sequence;
+        const int64_t rows = turns[i].rows, drafts = static_cast<int64_t>(batch_[i].drafts.size());
+        sequence.result().fed_tokens += rows;
+        // Of a sequence that decodes, logits are reported as its drafts are accepted.
+        if (sequence.request().wants_logits && !sequence.decodes()) report_logits(sequence, row, rows);
+        row += rows;
         if (sequence.fed() < sequence.prompt_len()) {
             sequence.listener().prefilled(sequence.fed(), sequence.prompt_len());
         }
-        if (sequence.pending() == 0) logit_rows_.push_back(static_cast<int32_t>(row - 1));
+        if (sequence.pending() == 0) {
+            for (int64_t draft = -1; draft < drafts; ++draft) logit_rows_.push_back(static_cast<int32_t>(row + draft));
+        }
+        row += drafts;
     }
     if (logit_rows_.empty()) return;
     const auto count = static_cast<int64_t>(logit_rows_.size());
@@ -226,35 +309,64 @@ void Engine::report_logits(Sequence& sequence, int64_t first_row, int64_t rows) 
     }
 }
 
-// Draws the next token of a sequence that has fed all it has, and ends it where the text ends.
-void Engine::advance(Sequence& sequence, std::span<const float> logits) {
+// Commits what a pass has fed of the batch's sequence `index`; where nothing is pending then, draws what comes next,
+// along the drafts as far as they are what is drawn. logits: of the last row, then of the drafts.
+void Engine::settle(Sequence& sequence, size_t index, float* logits) {
+    if (sequence.pending() > 0) return cache_.commit(sequence.lease(), sequence.fed_tokens());
     RequestResult& result = sequence.result();
-    const bool prompt_done = sequence.fed() == sequence.prompt_len();
     const double now = sequence.seconds_since_submission();
-    if (prompt_done) {
+    if (sequence.fed() == sequence.prompt_len()) {
         result.prefill_seconds = now - result.queue_seconds;
         sequence.listener().prefilled(sequence.prompt_len(), sequence.prompt_len());
     } else {
         ++result.decode_passes;
     }
     result.decode_seconds = now - result.queue_seconds - result.prefill_seconds;
-    if (result.generated_tokens == sequence.limit()) return finish(sequence, sequence.at_limit());
+    const DraftTree& drafts = sequence.drafts();
+    const bool reports = sequence.request().wants_logits && sequence.decodes();
+    const auto vocab_size = static_cast<size_t>(model_.config().vocab_size);
+    path_.clear();
+    std::optional<FinishReason> end;
+    for (int32_t node = -1;;) {
+        const int64_t position = sequence.fed() + static_cast<int64_t>(path_.size());
+        float* row = logits + static_cast<size_t>(node + 1) * vocab_size;
+        if (reports) sequence.listener().logits(position - 1, TensorView(row, 1, model_.config().vocab_size));
+        end = draw(sequence, position, {row, vocab_size});
+        if (end) break;
+        node = drafts.child(node, sequence.tokens().back());
+        if (node < 0) break;
+        path_.push_back(node);
+    }
+    result.drafted_tokens += static_cast<int64_t>(drafts.nodes().size());
+    result.accepted_tokens += static_cast<int64_t>(path_.size());
+    result.fed_tokens += static_cast<int64_t>(path_.size());
+    counted_.accepted_drafts += static_cast<int64_t>(path_.size());
+    model_.model().commit_drafts(index, path_);
+    cache_.commit(sequence.lease(), sequence.fed_tokens());
+    if (end) finish(sequence, *end);
+}
+
+// The token at a position, behind all that the sequence has; why the sequence ends, if it does.
+std::optional<FinishReason> Engine::draw(Sequence& sequence, int64_t position, std::span<const float> logits) {
+    RequestResult& result = sequence.result();
+    if (result.generated_tokens == sequence.limit()) return sequence.at_limit();
     int32_t token = 0;
     try {
-        token = sampler_.draw(logits, sequence.fed(), sequence.request().sampling, sequence.history());
+        token = sampler_.draw(logits, position, sequence.request().sampling, sequence.history());
     } catch (const Error& error) {
         result.error = error;
-        return finish(sequence, FinishReason::failed);
+        return FinishReason::failed;
     }
-    if (result.ttft_seconds == 0.0) result.ttft_seconds = now;
+    if (result.ttft_seconds == 0.0) result.ttft_seconds = sequence.seconds_since_submission();
     const std::vector<int32_t>& stops = sequence.request().stop_ids;
-    if (std::find(stops.begin(), stops.end(), token) != stops.end()) return finish(sequence, FinishReason::stop);
+    if (std::find(stops.begin(), stops.end(), token) != stops.end()) return FinishReason::stop;
     ++result.generated_tokens;
     ++counted_.generated_tokens;
     sequence.append(token);
     sequence.listener().token(token);
     // Nobody asks what comes after the last one.
-    if (result.generated_tokens == sequence.limit()) finish(sequence, sequence.at_limit());
+    if (result.generated_tokens == sequence.limit()) return sequence.at_limit();
+    return std::nullopt;
 }
 
 void Engine::finish(Sequence& sequence, FinishReason reason) {
@@ -273,6 +385,7 @@ void Engine::count_step(const StepRows& rows, double seconds) {
     ++counted_.steps;
     counted_.prefill_rows += rows.prefill;
     counted_.decode_rows += rows.decode;
+    counted_.draft_rows += rows.drafts;
     counted_.most_sequences = std::max(counted_.most_sequences, rows.sequences);
     counted_.step_seconds += seconds;
     scheduler_.pace().record(rows.prefill, rows.decode, seconds);

@@ -13,6 +13,7 @@
 #include "engine/loaded_model.h"
 #include "engine/scheduler.h"
 #include "sampling/sampler.h"
+#include "spec/drafter.h"
 
 namespace colugo {
 
@@ -24,6 +25,8 @@ struct EngineMetrics {
     int64_t steps = 0;
     int64_t prefill_rows = 0;  // rows of the model's first layer, by what they were
     int64_t decode_rows = 0;
+    int64_t draft_rows = 0;
+    int64_t accepted_drafts = 0;
     int64_t most_sequences = 0;  // of one step
     int64_t generated_tokens = 0;
     double step_seconds = 0.0;  // in all
@@ -78,6 +81,7 @@ class Engine {
         int64_t sequences = 0;
         int64_t prefill = 0;
         int64_t decode = 0;
+        int64_t drafts = 0;
     };
 
  private:
@@ -94,9 +98,12 @@ class Engine {
     void take_messages();
     std::unique_ptr<DiskTier> open_disk(const Options& options);
     void wait_for_disk();
+    void draft(std::span<const Scheduler::Turn> turns);
+    void adjust_drafts(const Sequence& sequence, int64_t position, std::span<float> logits);
     void forward(std::span<const Scheduler::Turn> turns);
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
-    void advance(Sequence& sequence, std::span<const float> logits);
+    void settle(Sequence& sequence, size_t index, float* logits);
+    std::optional<FinishReason> draw(Sequence& sequence, int64_t position, std::span<const float> logits);
     void finish(Sequence& sequence, FinishReason reason);
     void count_step(const StepRows& rows, double seconds);
     void publish_metrics();
@@ -118,9 +125,15 @@ class Engine {
     Scheduler scheduler_;
     Sampler sampler_;
     int max_waiting_;
-    Buffer logits_;  // [max(parallel, kLogitRows), vocab_size]
+    std::optional<Drafter> drafter_;
+    Buffer logits_;  // [rows whose logits a step may look at, vocab_size]
     std::vector<SequenceRows> batch_;
+    std::vector<Drafter::Target> targets_;
+    std::vector<Sequence*> drafted_;                     // of the targets
+    std::vector<int32_t> draft_tokens_, draft_parents_;  // of all turns, one after the other
     std::vector<int32_t> logit_rows_;
+    std::vector<int32_t> path_;
+    std::vector<float> largest_;
     std::vector<Message> taken_;
     EngineMetrics counted_;
 };

@@ -8,6 +8,7 @@
 
 #include "backend/compute_mode.h"
 #include "kernels/kernel_table.h"
+#include "spec/spec_params.h"
 
 namespace colugo {
 
@@ -19,9 +20,10 @@ struct LaunchOptions {
     int64_t ctx_size = 0;                    // positions of each sequence; 0: the model's, or what fits in memory
     int parallel = 1;                        // sequences at a time
     int max_rows = 512;                      // of one pass: the length of a prefill chunk
-    bool with_mtp = false;
-    uint64_t cache_bytes = 0;    // of what sequences and the prefix cache hold; 0: as fit_memory chooses
-    bool keep_prefixes = false;  // what sequences leave behind is worth memory
+    bool with_mtp = false;                   // the MTP head's keys and values are filled for every token
+    SpecParams spec = {};                    // what requests may ask for; a mode that drafts by the head needs with_mtp
+    uint64_t cache_bytes = 0;                // of what sequences and the prefix cache hold; 0: as fit_memory chooses
+    bool keep_prefixes = false;              // what sequences leave behind is worth memory
 };
 
 std::string_view kv_type_name(kernels::KvType type);

@@ -36,16 +36,23 @@ LoadedModel::LoadedModel(const LaunchOptions& options, const Progress& progress)
       compute_(options.compute),
       threads_(options.threads > 0 ? options.threads : usable_cpus()),
       backend_(kernels::kernel_table(kernels::select_tier()), threads_, options.compute) {
+    check_spec_params(options.spec);
     const CheckpointFiles files(options.model);
     load(files, options, progress);
-    model_ = std::make_unique<Qwen35>(config_, loaded_.weights, backend_,
-                                      ModelOptions{.kv_type = kv_type_, .max_rows = options.max_rows});
+    max_rows_ = options.max_rows;
+    model_ = std::make_unique<Qwen35>(config_, loaded_.weights, backend_, model_options(options, kv_type_));
+    spec_ = options.spec;
+    if (!model_->has_mtp() && spec_.uses_head()) {
+        spec_.mode = spec_.uses_lookup() ? SpecMode::lookup : SpecMode::off;
+        notices_.push_back("the checkpoint has no MTP head: drafts come from the text alone");
+    }
     self_test();
 }
 
 void LoadedModel::load(const CheckpointFiles& files, const LaunchOptions& options, const Progress& progress) {
     const QuantizationConfig quantization = read_quantization_config(options.model);
-    const LoadOptions load_options{.compute = options.compute, .with_mtp = options.with_mtp, .progress = progress};
+    const LoadOptions load_options{
+        .compute = options.compute, .with_mtp = options.with_mtp || options.spec.uses_head(), .progress = progress};
     const LoadReport expected = plan_weights(files, config_, quantization, load_options);
     kv_type_ = choose_kv_type(options, expected.kv_cache_algo);
     plan_ = plan_memory(config_, expected, kv_type_, options, backend_);

@@ -33,6 +33,10 @@ class LoadedModel {
     kernels::KvType kv_type() const { return kv_type_; }
     kernels::Tier tier() const { return backend_.table().tier; }
     int threads() const { return threads_.size(); }
+    // What requests may ask for.
+    const SpecParams& spec() const { return spec_; }
+    // Rows of a step, drafts left out.
+    int max_rows() const { return max_rows_; }
     // Sentences for the user: from the files, the weights and the plan.
     const std::vector<std::string>& notices() const { return notices_; }
 
@@ -50,6 +54,8 @@ class LoadedModel {
     std::vector<std::string> notices_;
     ModelConfig config_;
     ComputeMode compute_;
+    SpecParams spec_;
+    int max_rows_ = 0;
     ThreadPool threads_;
     CpuBackend backend_;
     LoadedWeights loaded_;

@@ -12,10 +12,12 @@ namespace {
 constexpr int64_t kShortContext = 1024;
 
 // Bytes of logits, tokens and their counts that a sequence takes beside its state.
-uint64_t sequence_workspace(const ModelConfig& config, int64_t ctx_size) {
+uint64_t sequence_workspace(const ModelConfig& config, int64_t ctx_size, const SpecParams& spec) {
     constexpr uint64_t kCounts = 16;  // bytes of TokenHistory for each id
-    return static_cast<uint64_t>(config.vocab_size) * (sizeof(float) + kCounts) +
-           static_cast<uint64_t>(ctx_size) * sizeof(int32_t);
+    constexpr uint64_t kLookup = 24;  // bytes of LookupDrafter for each token
+    const auto logit_rows = static_cast<uint64_t>(1 + 2 * spec.draft_rows());
+    return static_cast<uint64_t>(config.vocab_size) * (logit_rows * sizeof(float) + kCounts) +
+           static_cast<uint64_t>(ctx_size) * (sizeof(int32_t) + (spec.uses_lookup() ? kLookup : 0));
 }
 
 [[noreturn]] void fail_too_big(const MemoryPlan& plan, uint64_t available) {
@@ -41,6 +43,14 @@ int64_t MemoryPlan::cached_tokens() const {
     return fitting_context(*this, 1, cache_bytes);
 }
 
+ModelOptions model_options(const LaunchOptions& options, kernels::KvType kv_type) {
+    const int draft_rows = options.parallel * options.spec.draft_rows();
+    return {.kv_type = kv_type,
+            .max_rows = options.max_rows + draft_rows,
+            .max_draft_rows = draft_rows,
+            .max_draft_sequences = draft_rows > 0 ? options.parallel : 0};
+}
+
 MemoryPlan plan_memory(const ModelConfig& config, const LoadReport& report, kernels::KvType kv_type,
                        const LaunchOptions& options, Backend& backend) {
     if (options.ctx_size < 0 || options.ctx_size > config.max_position_embeddings) {
@@ -51,7 +61,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const LoadReport& report, kern
     // A model without values has the sizes of one with them, and takes no memory until it runs.
     ModelWeights shapes;
     list_weights(shapes, config, !report.tied_head, report.has_mtp);
-    const Qwen35 model(config, shapes, backend, {.kv_type = kv_type, .max_rows = options.max_rows});
+    const Qwen35 model(config, shapes, backend, model_options(options, kv_type));
 
     MemoryPlan plan;
     plan.ctx_size = options.ctx_size > 0 ? options.ctx_size : config.max_position_embeddings;
@@ -59,8 +69,8 @@ MemoryPlan plan_memory(const ModelConfig& config, const LoadReport& report, kern
     plan.format = state_format(model);
     plan.format.copy_page = {};
     plan.weight_bytes = report.memory_bytes;
-    plan.workspace_bytes =
-        model.workspace_bytes() + static_cast<uint64_t>(options.parallel) * sequence_workspace(config, plan.ctx_size);
+    plan.workspace_bytes = model.workspace_bytes() + static_cast<uint64_t>(options.parallel) *
+                                                         sequence_workspace(config, plan.ctx_size, options.spec);
     plan.cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : plan.least_cache_bytes(plan.parallel);
     return plan;
 }

@@ -34,6 +34,9 @@ struct MemoryPlan {
     uint64_t total_bytes() const { return weight_bytes + workspace_bytes + cache_bytes; }
 };
 
+// How the model of a launch is made.
+ModelOptions model_options(const LaunchOptions& options, kernels::KvType kv_type);
+
 // The plan for options.ctx_size, or for the model's own limit where that is 0; cache_bytes is what the options ask for,
 // or what every sequence at its longest needs. `report` may come from plan_weights. Throws invalid_argument when
 // ctx_size is outside 1..max_position_embeddings.

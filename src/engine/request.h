@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/tensor_view.h"
 #include "sampling/sampling_params.h"
+#include "spec/spec_params.h"
 
 namespace colugo {
 
@@ -22,8 +23,10 @@ struct Request {
     // Positions in the prompt where other conversations are likely to part from it, ascending: snapshots are taken
     // there.
     std::vector<int64_t> branch_points = {};
-    int priority = 0;           // a higher one goes first, and may interrupt a lower one
-    bool wants_logits = false;  // of every position
+    std::vector<int32_t> prediction = {};  // what the reply is likely to contain, for drafts by lookup
+    std::optional<SpecParams> spec = {};   // how drafts are made, within what the launch allows; absent: as it allows
+    int priority = 0;                      // a higher one goes first, and may interrupt a lower one
+    bool wants_logits = false;             // of every position
 };
 
 enum class FinishReason { stop, length, context, cancelled, failed };
@@ -37,7 +40,9 @@ struct RequestResult {
     int64_t cached_tokens = 0;     // of the prompt, that an earlier snapshot spared
     int64_t fed_tokens = 0;        // rows that were computed, in prefill and decode
     int64_t generated_tokens = 0;  // given to the listener
-    int64_t decode_passes = 0;     // that fed one new token each
+    int64_t decode_passes = 0;     // that fed a drawn token, and drafts behind it
+    int64_t drafted_tokens = 0;    // in these passes
+    int64_t accepted_tokens = 0;   // of these, that were what was drawn
     int64_t preemptions = 0;
     double queue_seconds = 0.0;    // until it was admitted
     double prefill_seconds = 0.0;  // from then until the logits of the prompt's last token
@@ -48,10 +53,12 @@ struct RequestResult {
     double prefill_tokens_per_second() const {
         return rate(static_cast<double>(prompt_tokens - cached_tokens), prefill_seconds);
     }
-    double decode_tokens_per_second() const { return rate(static_cast<double>(decode_passes), decode_seconds); }
+    // Fed while decoding.
+    int64_t decoded_tokens() const { return decode_passes + accepted_tokens; }
+    double decode_tokens_per_second() const { return rate(static_cast<double>(decoded_tokens()), decode_seconds); }
     // Of weights, while decoding.
     double decode_bytes_per_second() const {
-        return decode_tokens_per_second() * static_cast<double>(weight_bytes_per_pass);
+        return rate(static_cast<double>(decode_passes), decode_seconds) * static_cast<double>(weight_bytes_per_pass);
     }
 
  private:

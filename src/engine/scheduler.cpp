@@ -142,7 +142,7 @@ std::span<const Scheduler::Turn> Scheduler::plan() {
     for (const std::unique_ptr<Sequence>& sequence : running_) {
         if (!sequence->decoding() || left == 0) continue;
         turns_.push_back({sequence.get(), 1});
-        --left;
+        --left;  // drafts have rows of their own
     }
     const auto decode_rows = static_cast<int64_t>(turns_.size());
     if (decode_rows > 0 && decode_rows < static_cast<int64_t>(running_.size())) {

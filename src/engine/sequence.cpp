@@ -5,12 +5,13 @@
 namespace colugo {
 
 Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListener> listener, int64_t vocab_size,
-                   int64_t ctx_size)
+                   int64_t ctx_size, const SpecParams& spec_limits)
     : id_(id),
       request_(std::move(request)),
       listener_(std::move(listener)),
       tokens_(request_.prompt),
       snapshots_(request_.branch_points),
+      spec_(within(request_.spec.value_or(spec_limits), spec_limits)),
       history_(vocab_size) {
     const int64_t room = ctx_size - prompt_len();
     const bool context_first = request_.max_tokens < 0 || request_.max_tokens > room;
@@ -18,6 +19,12 @@ Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListene
     at_limit_ = context_first ? FinishReason::context : FinishReason::length;
     tokens_.reserve(static_cast<size_t>(worst_length()));
     history_.add_prompt(request_.prompt);
+    if (spec_.uses_lookup() && limit_ > 1) {
+        lookup_.emplace(worst_length() + static_cast<int64_t>(request_.prediction.size()));
+        lookup_->append(request_.prediction);
+        lookup_->begin_text();
+        lookup_->append(request_.prompt);
+    }
     result_.prompt_tokens = prompt_len();
 }
 
@@ -43,6 +50,14 @@ void Sequence::start(std::unique_ptr<Lease> lease) {
 void Sequence::append(int32_t token) {
     tokens_.push_back(token);
     history_.add_output(token);
+    if (lookup_) lookup_->append(token);
+}
+
+int Sequence::most_draft_depth() const {
+    if (spec_.mode == SpecMode::off) return 0;
+    // Of what is still to be generated, one comes without a draft.
+    const int64_t useful = limit_ - result_.generated_tokens - 1;
+    return static_cast<int>(std::clamp<int64_t>(useful, 0, spec_.depth));
 }
 
 }  // namespace colugo

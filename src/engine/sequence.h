@@ -9,6 +9,8 @@
 #include "cache/cache_manager.h"
 #include "engine/request.h"
 #include "sampling/token_history.h"
+#include "spec/draft_tree.h"
+#include "spec/lookup_drafter.h"
 
 namespace colugo {
 
@@ -17,7 +19,7 @@ class Sequence {
     using Clock = std::chrono::steady_clock;
 
     Sequence(RequestId id, Request request, std::shared_ptr<RequestListener> listener, int64_t vocab_size,
-             int64_t ctx_size);
+             int64_t ctx_size, const SpecParams& spec_limits);
 
     const Request& request() const { return request_; }
     RequestId id() const { return id_; }
@@ -40,6 +42,10 @@ class Sequence {
         return std::span(tokens_).subspan(static_cast<size_t>(fed()), static_cast<size_t>(count));
     }
 
+    // A pass is about to feed some of what is pending; whether it is one that decodes.
+    void begin_pass() { decodes_ = decoding(); }
+    bool decodes() const { return decodes_; }
+
     // Snapshots to be taken at positions that are still ahead.
     void want_snapshot(int64_t position);
     // Those within the next `count` positions.
@@ -48,6 +54,13 @@ class Sequence {
     void start(std::unique_ptr<Lease> lease);
     std::unique_ptr<Lease> stop() { return std::move(lease_); }
     void append(int32_t token);
+
+    // How it drafts, and with what.
+    const SpecParams& spec() const { return spec_; }
+    const LookupDrafter* lookup() const { return lookup_ ? &*lookup_ : nullptr; }
+    DraftTree& drafts() { return drafts_; }
+    // Drafts that may be of use behind the token that is fed next.
+    int most_draft_depth() const;
 
     // It has waited for another one to read what it begins with.
     bool has_waited() const { return has_waited_; }
@@ -66,7 +79,11 @@ class Sequence {
     int64_t limit_;
     FinishReason at_limit_;
     std::vector<int64_t> snapshots_;  // ascending
+    SpecParams spec_;
+    std::optional<LookupDrafter> lookup_;
+    DraftTree drafts_;
     std::unique_ptr<Lease> lease_;
+    bool decodes_ = false;
     bool has_started_ = false;
     bool has_waited_ = false;
     TokenHistory history_;

@@ -21,8 +21,8 @@ Drafter::Drafter(Qwen35& model, const SpecParams& limits, int max_targets)
       vocab_size_(static_cast<size_t>(model.config().vocab_size)),
       width_(static_cast<size_t>(limits.top_k)),
       all_(static_cast<size_t>(max_targets)) {
-    if (limits.mode != SpecMode::mtp && limits.mode != SpecMode::tree) return;
-    const auto targets = static_cast<size_t>(max_targets), rows = static_cast<size_t>(draft_rows(limits));
+    if (!limits.uses_head()) return;
+    const auto targets = static_cast<size_t>(max_targets), rows = static_cast<size_t>(limits.draft_rows());
     hidden_ = Buffer(targets * rows * hidden_size_ * sizeof(float));
     level_hidden_ = Buffer(targets * width_ * hidden_size_ * sizeof(float));
     logits_ = Buffer(targets * width_ * vocab_size_ * sizeof(float));
@@ -33,7 +33,7 @@ Drafter::Drafter(Qwen35& model, const SpecParams& limits, int max_targets)
 }
 
 float* Drafter::hidden_of(const Growing& growing, size_t row) const {
-    const auto rows = static_cast<size_t>(draft_rows(limits_));
+    const auto rows = static_cast<size_t>(limits_.draft_rows());
     const auto slot = static_cast<size_t>(&growing - all_.data());
     return hidden_.as<float>() + (slot * rows + row) * hidden_size_;
 }
@@ -42,8 +42,7 @@ void Drafter::draft(std::span<Target> targets, Adjust adjust) {
     for (Target& target : targets) target.tree->clear();
     draft_by_head(targets, adjust);
     for (Target& target : targets) {
-        const SpecMode mode = target.params.mode;
-        if (mode == SpecMode::lookup || mode == SpecMode::tree) add_lookup(target);
+        if (target.params.uses_lookup()) add_lookup(target);
         target.tree->keep_best(target.params.nodes - 1, target.sequence->length);
     }
 }
@@ -52,8 +51,7 @@ void Drafter::draft_by_head(std::span<Target> targets, Adjust adjust) {
     growing_.clear();
     for (size_t i = 0; i < targets.size(); ++i) {
         Target& target = targets[i];
-        const SpecMode mode = target.params.mode;
-        if ((mode != SpecMode::mtp && mode != SpecMode::tree) || target.most_depth < 1) continue;
+        if (!target.params.uses_head() || target.most_depth < 1) continue;
         Growing& growing = all_[growing_.size()];
         growing.target = &target;
         growing.index = i;

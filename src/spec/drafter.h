@@ -8,22 +8,9 @@
 #include "model/qwen35.h"
 #include "spec/draft_tree.h"
 #include "spec/lookup_drafter.h"
+#include "spec/spec_params.h"
 
 namespace colugo {
-
-enum class SpecMode : uint8_t {
-    off,
-    mtp,     // a chain from the MTP head
-    lookup,  // what followed where the text was the same
-    tree,    // both, as a tree
-};
-
-struct SpecParams {
-    SpecMode mode = SpecMode::off;
-    int depth = 8;   // of a draft at most
-    int top_k = 2;   // children of a node that the MTP head drafts
-    int nodes = 16;  // the token before the drafts included
-};
 
 class Drafter {
  public:
@@ -42,11 +29,6 @@ class Drafter {
 
     // limits: what a target asks for at most, of at most `max_targets` at a time. Borrows the model.
     Drafter(Qwen35& model, const SpecParams& limits, int max_targets);
-
-    // Rows of a model's DraftBuffers for one sequence under these limits.
-    static int draft_rows(const SpecParams& limits) {
-        return std::max(limits.nodes, 1 + (limits.depth - 1) * limits.top_k);
-    }
 
     void draft(std::span<Target> targets, Adjust adjust);
 

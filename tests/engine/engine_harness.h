@@ -53,6 +53,7 @@ struct EngineOptions {
     double cached_sequences = 24.0;  // the budget, in sequences of ctx_size
     bool with_mtp = false;
     std::string cache_disk = {};
+    SpecParams spec = {};
 };
 
 inline LaunchOptions launch_options(const EngineOptions& options) {
@@ -63,6 +64,7 @@ inline LaunchOptions launch_options(const EngineOptions& options) {
     launch.parallel = options.parallel;
     launch.max_rows = options.max_rows;
     launch.with_mtp = options.with_mtp;
+    launch.spec = options.spec;
     return launch;
 }
 

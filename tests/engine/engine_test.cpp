@@ -266,6 +266,45 @@ TEST(EngineEquality, WithTheMtpHeadsRows) {
     with_mtp.expect_same(request, *heard, "with mtp");
 }
 
+// Drafts of every kind, for sequences alone and in batches, that end by themselves, by a stop or at their limit.
+TEST(EngineEquality, WithDrafts) {
+    ColdRuns with_mtp("tiny-bf16", true);
+    for (const SpecMode mode : {SpecMode::mtp, SpecMode::lookup, SpecMode::tree}) {
+        for (const SpecParams& params :
+             {SpecParams{.mode = mode}, SpecParams{.mode = mode, .depth = 3, .top_k = 4, .nodes = 7}}) {
+            EngineHarness harness({.parallel = 4, .max_rows = 40, .spec = params});
+            std::vector<Request> requests;
+            for (uint64_t i = 0; i < 4; ++i) {
+                requests.push_back(request_of(tokens_of(static_cast<int>(20 + 11 * i), 300 + i),
+                                              static_cast<int64_t>(1 + 25 * i), i % 2 == 1 ? 0.7 : 0.0));
+                // Lookup finds what will be drawn, and in places what will not.
+                Tokens& prediction = requests.back().prediction;
+                prediction = with_mtp.of(requests.back()).tokens();
+                for (size_t at = 11; at < prediction.size(); at += 9) prediction[at] += 1;
+            }
+            std::vector<EngineHarness::Submitted> submitted;
+            for (const Request& request : requests) submitted.push_back(harness.submit(request));
+            harness.finish();
+            for (size_t i = 0; i < requests.size(); ++i) {
+                with_mtp.expect_same(requests[i], *submitted[i].heard, "request " + std::to_string(i));
+                Request stopped = requests[i];
+                if (submitted[i].heard->tokens().size() < 5) continue;
+                stopped.stop_ids = {submitted[i].heard->tokens()[4]};
+                const auto heard = harness.run(stopped);
+                EXPECT_EQ(heard->result().finish, FinishReason::stop);
+                const auto at = std::find(heard->tokens().begin(), heard->tokens().end(), stopped.stop_ids[0]);
+                EXPECT_EQ(at, heard->tokens().end());
+                EXPECT_LE(heard->tokens().size(), 4u);
+            }
+            const EngineMetrics metrics = harness.engine().metrics();
+            EXPECT_GT(metrics.draft_rows, 50) << static_cast<int>(mode);
+            if (mode != SpecMode::mtp) {
+                EXPECT_GT(metrics.accepted_drafts, 20);
+            }
+        }
+    }
+}
+
 TEST(Engine, WhatSeveralBeginWithIsReadOnce) {
     const Tokens common = tokens_of(150, 40);
     EngineHarness harness({.parallel = 4, .max_rows = 32});
