@@ -20,8 +20,8 @@ TOOLS_TAIL = (
 )
 
 # What a token is. An answer (text and calls of an assistant's turn) is told apart by the thinking before it.
-# A stutter (curriculum.py) is part of an answer that nobody is to say.
-CONTEXT, REASONING, ANSWER_AFTER_REASONING, ANSWER, ANSWER_IN_HISTORY, STUTTER = range(6)
+# A stutter (curriculum.py) is part of an answer that nobody is to say; LOOP is where it begins once more or goes on.
+CONTEXT, REASONING, ANSWER_AFTER_REASONING, ANSWER, ANSWER_IN_HISTORY, STUTTER, LOOP = range(7)
 
 
 def _json(value):

@@ -77,16 +77,17 @@ class Sampler:
         # Words of one conversation or two are names of its subject; the rest is language, Python and the shell.
         self.replaceable = [sorted(word for word in one if spread[word] <= 2) for one in words]
 
-    def window(self, rng, length, whole_head, plain=False, most=None):
+    def window(self, rng, length, whole_head, renamed=0.65, most=None):
         """About `length` tokens of a random conversation, ending in an answer after an empty thinking block.
 
         With `whole_head` it begins as a request does, and turns between the head and the last ones may be missing.
-        `plain` keeps all names. Of a tool's output of more than `most` tokens the middle is left out.
+        Names are replaced in a share `renamed` of the windows. Of a tool's output of more than `most` tokens the middle
+        is left out.
         """
         which = rng.randrange(len(self.conversations))
         conversation = self.conversations[which]
         rename = lambda text: text  # noqa: E731
-        if not plain and rng.random() < 0.65:
+        if rng.random() < renamed:
             rename = self._renaming(rng, self.replaceable[which])
         bare = rng.choice([0.1, 0.4, 0.8])  # how many of the turns before the last lack their reasoning
         end, _ = rng.choice(conversation.calls())
@@ -118,7 +119,7 @@ class Sampler:
 
     @staticmethod
     def _renaming(rng, replaceable):
-        share = rng.choice([0.5, 0.8, 1.0])
+        share = rng.choice([0.7, 0.9, 1.0])
         made = {}
         for word in replaceable:
             if rng.random() < share:

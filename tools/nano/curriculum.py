@@ -9,16 +9,17 @@ import chat
 import traces
 
 # How often a token of each kind is trained on, and its weight then (chat.py names the kinds). What the context says is
-# mostly names that nothing predicts; answers after an empty thinking block are what the model is for.
-CHOSEN = (0.2, 0.4, 1.0, 1.0, 1.0, 0.0)
-WEIGHTS = (0.5, 0.8, 1.0, 2.0, 1.0, 0.0)
+# mostly names that nothing predicts; answers after an empty thinking block are what the model is for. A weight below 0 is
+# of what is not to be said.
+CHOSEN = (0.2, 0.4, 1.0, 1.0, 1.0, 0.0, 1.0)
+WEIGHTS = (0.5, 0.8, 1.0, 2.0, 1.0, 0.0, -1.0)
 
 
 # Share of an answer's tokens that the model is shown as the token before once more, or as another one of the row, while
 # what it is to say stays: so one wrong token does not lead to the next, nor a repeated one to a loop.
 REPEATED, WRONG = 0.012, 0.004
-# How many tokens a stutter says again, up to so many times, before what follows. A model that copies well copies itself,
-# and has to learn how to get out of that.
+# How many tokens a stutter says again, up to so many times, before what follows. A model that copies well copies
+# itself, and has to learn how to get out of that.
 STUTTER_LENGTHS, STUTTER_TIMES = (1, 1, 2, 3, 4, 5, 8, 12, 20), 4
 
 
@@ -34,6 +35,7 @@ class Stage:
     reach: int = 0  # positions jump in half of the rows, so that distances up to this are met in short rows
     enough: float = 2.0  # share of exact calls in traces that ends the stage early
     stutters: float = 0.0  # share of the answers that stutter; some are shown with mistakes as well
+    renamed: float = 0.65  # share of the conversations with made-up names
     cut: float = 0.0  # share of the conversations whose tools' outputs are cut short, so that more turns fit
     micro_rows: int = 8  # rows of one forward and backward pass
 
@@ -44,8 +46,8 @@ STAGES = (
     Stage("long", 1_000_000, 2, 1024, (1.5e-3, 1.4e-3), (0.1, 0.2, 0.35), 2, reach=12_000, micro_rows=1),
     Stage("real", 3_000_000, 1, 2048, (1.4e-3, 4e-4), (0.05, 0.25, 0.15), 4, reach=26_000, stutters=0.35, cut=0.8),
     Stage("more", 1_100_000, 1, 2048, (6e-4, 3e-4), (0.05, 0.25, 0.15), 4, reach=26_000, stutters=0.5, cut=0.6),
-    Stage("wide", 350_000, 1, 4096, (3e-4, 1.5e-4), (0.0, 0.2, 0.25), 6, reach=26_000, stutters=0.5, cut=0.4),
-    Stage("whole", 200_000, 1, 8192, (1.5e-4, 2e-5), (0.0, 0.1, 0.3), 8, reach=26_000, stutters=0.5),
+    Stage("loops", 800_000, 1, 2048, (5e-4, 3e-4), (0.05, 0.25, 0.2), 4, reach=26_000, stutters=0.6, cut=0.6),
+    Stage("names", 700_000, 1, 2048, (4e-4, 2e-5), (0.05, 0.25, 0.2), 8, 26_000, stutters=0.5, renamed=1.0, cut=0.5),
 )
 
 
@@ -93,7 +95,7 @@ class Batches:
             if real and not ids:
                 whole = stage.length >= 1024 and rng.random() < 0.7
                 most = rng.choice((80, 160, 320)) if rng.random() < stage.cut else None
-                part = self.sampler.window(rng, stage.length, whole, most=most)
+                part = self.sampler.window(rng, stage.length, whole, stage.renamed, most)
             else:
                 part = self._trace(rng, stage.sizes)
             if stage.stutters:
@@ -118,8 +120,9 @@ def _stuttering(rng, share, ids, kinds):
             continue
         at = rng.randint(begin + 1, end - 1)
         again = ids[max(begin, at - rng.choice(STUTTER_LENGTHS)) : at]
-        again = np.tile(again, rng.randint(1, STUTTER_TIMES))
-        parts += [(ids[done:at], kinds[done:at]), (again, np.full(len(again), chat.STUTTER, np.uint8))]
+        marks = np.full((rng.randint(1, STUTTER_TIMES), len(again)), chat.LOOP, np.uint8)
+        marks[0, 1:] = chat.STUTTER  # may be the beginning of something else
+        parts += [(ids[done:at], kinds[done:at]), (np.tile(again, len(marks)), marks.flatten())]
         done = at
     parts.append((ids[done:], kinds[done:]))
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

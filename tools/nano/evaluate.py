@@ -31,7 +31,7 @@ DEPTH = 8
 
 class Evaluation:
     def __init__(self, run):
-        self.model = export.load(run)
+        self.model = export.rounded(export.load(run))
         self.encoder = chat.Encoder(tokenizer.load(os.path.join(run, "tokenizer")))
         self.stops = {self.encoder.end, self.encoder.tokenizer.token_to_id("<|endoftext|>")}
 

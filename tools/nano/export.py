@@ -101,6 +101,15 @@ def load(run):
     return model.eval()
 
 
+@torch.no_grad()
+def rounded(model):
+    """The same model with the values that the exported file has."""
+    for name, p in model.named_parameters():
+        if not name.endswith(FULL_PRECISION):
+            p.copy_(p.bfloat16())
+    return model
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run")

@@ -9,6 +9,8 @@ ROWS = 256  # rows of logits at a time: they stay in the cache
 class HeadLoss(torch.autograd.Function):
     """Sum of weight * cross entropy of rows against a tied head; also each row's loss and best token (no gradient).
 
+    Where the weight w is below 0 the target t is not to be said: the loss is w * log(1 - p_t), whose gradient is that of
+    the cross entropy with the weight w * p_t / (1 - p_t). (The sum that is returned ignores this.)
     hidden [N, H], head [V, H], targets [N], weights [N]. The gradients are computed with the logits at hand, so logits
     are neither kept nor computed twice.
     """
@@ -25,8 +27,10 @@ class HeadLoss(torch.autograd.Function):
             logits.sub_(largest[:, None]).exp_()
             total = logits.sum(-1)
             losses[rows] = total.log() + largest - wanted
-            logits.mul_((weights[rows] / total)[:, None])
-            logits.scatter_add_(1, targets[rows, None], -weights[rows, None])
+            odds = 1 / torch.expm1(losses[rows]).clamp(min=1e-4)  # p / (1 - p)
+            weight = torch.where(weights[rows] < 0, weights[rows] * odds, weights[rows])
+            logits.mul_((weight / total)[:, None])
+            logits.scatter_add_(1, targets[rows, None], -weight[:, None])
             d_hidden[rows] = logits @ head
             d_head.addmm_(logits.T, hidden[rows])
         ctx.save_for_backward(d_hidden, d_head)
@@ -44,7 +48,7 @@ def head_loss(hidden, head, targets, weights):
     chosen = weights.flatten().nonzero()[:, 0]
     w = weights.flatten()[chosen]
     targets = targets.flatten()[chosen]
-    total, losses, best = HeadLoss.apply(hidden.flatten(0, 1)[chosen], head, targets, w / w.sum().clamp(min=1e-6))
+    total, losses, best = HeadLoss.apply(hidden.flatten(0, 1)[chosen], head, targets, w / w.abs().sum().clamp(min=1e-6))
     return total, chosen, losses, best == targets
 
 

@@ -110,9 +110,10 @@ class Worker:
     def micro_step(self, stage, ids, kinds, weights, real, positions, shown, parts):
         hidden = self.model(shown, positions=positions)
         loss, chosen, losses, hits = head_loss(hidden[:, :-1], self.model.head, ids[:, 1:], weights[:, 1:])
-        self.count(kinds[:, 1:], ids[:, 1:].numpy(), shown[:, 1:].numpy(), real, chosen.numpy(), losses.numpy(), hits.numpy())
+        self.count(kinds[:, 1:], ids[:, 1:].numpy(), shown[:, 1:].numpy(), real,
+                   chosen.numpy(), losses.numpy(), hits.numpy())  # fmt: skip
         if stage.mtp_depth:
-            answers = weights * torch.from_numpy(kinds >= chat.ANSWER_AFTER_REASONING)
+            answers = weights.clamp(min=0) * torch.from_numpy(kinds >= chat.ANSWER_AFTER_REASONING)
             deeper, rates = mtp_losses(self.model, ids, hidden, answers, stage.mtp_depth, CHAINS, positions)
             for depth, (weight, value, hit) in enumerate(zip(MTP_WEIGHTS, deeper, rates)):
                 loss = loss + weight * value
@@ -123,7 +124,7 @@ class Worker:
 
     def count(self, kinds, ids, shown, real, chosen, losses, hits):
         """Adds to the sums. A call that is shown as it is counts as exact when its turn's tokens are the most likely."""
-        answer = (kinds >= chat.ANSWER_AFTER_REASONING).flatten()[chosen]
+        answer = ((kinds >= chat.ANSWER_AFTER_REASONING) & (kinds < chat.STUTTER)).flatten()[chosen]
         from_real = np.repeat(real, kinds.shape[1])[chosen]
         for part in (0, 1):
             rows = answer & (from_real == bool(part))
@@ -138,7 +139,7 @@ class Worker:
             for begin, end in edges.reshape(-1, 2):
                 span = ids[row, begin:end]
                 whole = span[-1] == self.encoder.end and (span == shown[row, begin:end]).all()
-                whole = whole and not (kinds[row, begin:end] == chat.STUTTER).any()
+                whole = whole and (kinds[row, begin:end] < chat.STUTTER).all()
                 if whole and self.call_token in span:
                     self.sums[int(real[row]) * COLUMNS + 3 :][:2] += 1, one[begin:end].all()
 
@@ -197,7 +198,7 @@ class Worker:
             return
         sums, drafts = np.zeros(3), []
         for seed in range(VALIDATION_WINDOWS):
-            ids, kinds = self.validation.window(random.Random(seed), VALIDATION_LENGTH, True, plain=True)
+            ids, kinds = self.validation.window(random.Random(seed), VALIDATION_LENGTH, True, renamed=0)
             ids = torch.from_numpy(ids.astype(np.int64))[None]
             weights = torch.from_numpy((kinds == chat.ANSWER).astype(np.float32))[None]
             hidden = self.model(ids)
