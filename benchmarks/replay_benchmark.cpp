@@ -11,6 +11,7 @@
 
 #include "engine/branch_points.h"
 #include "engine/engine.h"
+#include "text/detokenizer.h"
 
 namespace colugo {
 namespace {
@@ -18,15 +19,17 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-    std::string model, data, json_path;
+    std::string model, data, json_path, replies_path, spec = "off";
     int interleaved = 1;
     int64_t new_tokens = 1;
     size_t most_turns = 1 << 20;
+    size_t chosen_turns = 0;
     double cache_gib = 4.0;
     int threads = 2;
 };
 
 struct Conversation {
+    std::string id;
     ordered_json tools;
     ordered_json messages = ordered_json::array();
     std::vector<size_t> turns;  // indices of the assistant's messages: each is a request with what is before it
@@ -62,10 +65,22 @@ std::vector<Conversation> read_conversations(const std::string& path) {
         ordered_json row = ordered_json::parse(line);
         const auto [entry, added] =
             index.try_emplace(row.at("conversation_id").get<std::string>(), conversations.size());
-        if (added) conversations.emplace_back();
+        if (added) conversations.emplace_back().id = entry->first;
         add_row(conversations[entry->second], std::move(row));
     }
     return conversations;
+}
+
+// Keeps `count` turns of each conversation, evenly; all where it is 0.
+void choose_turns(std::vector<Conversation>& conversations, size_t count) {
+    for (Conversation& conversation : conversations) {
+        if (count == 0 || conversation.turns.size() <= count) continue;
+        std::vector<size_t> chosen;
+        for (size_t i = 0; i < count; ++i) {
+            chosen.push_back(conversation.turns[i * (conversation.turns.size() - 1) / std::max<size_t>(count - 1, 1)]);
+        }
+        conversation.turns = std::move(chosen);
+    }
 }
 
 // (conversation, turn) of every request, `interleaved` conversations taking turns.
@@ -90,21 +105,26 @@ std::vector<std::pair<size_t, size_t>> order_of(const std::vector<Conversation>&
 
 class Quiet : public RequestListener {
  public:
-    void token(int32_t) override {}
+    void token(int32_t token) override { tokens.push_back(token); }
     void finished(const RequestResult& finished_result) override { result = finished_result; }
     std::optional<RequestResult> result;
+    std::vector<int32_t> tokens;
 };
 
 class Replay {
  public:
     explicit Replay(const Options& options)
         : options_(options), text_(options.model), conversations_(read_conversations(options.data)) {
+        choose_turns(conversations_, options.chosen_turns);
+        if (!options.replies_path.empty()) replies_.open(options.replies_path);
         LaunchOptions launch;
+        launch.spec.mode = spec_mode(options.spec).value();
         launch.model = options.model;
         launch.threads = options.threads;
         launch.cache_bytes = static_cast<uint64_t>(options.cache_gib * 1024 * 1024 * 1024);
         model_ = std::make_unique<LoadedModel>(launch);
         engine_ = std::make_unique<Engine>(*model_, text_.token_mask(model_->config()));
+        stop_ids_ = text_.stop_ids(model_->config());
     }
 
     void run() {
@@ -130,6 +150,7 @@ class Replay {
         request.prompt = text_.encode(text_.render(input));
         request.branch_points = branch_points(text_, input, request.prompt);
         request.max_tokens = options_.new_tokens;
+        request.stop_ids = stop_ids_;
         count_ideal(request.prompt);
         const auto listener = std::make_shared<Quiet>();
         engine_->submit(std::move(request), listener);
@@ -139,8 +160,29 @@ class Replay {
         prompt_tokens_ += result.prompt_tokens;
         computed_ += result.prompt_tokens - result.cached_tokens;
         prefill_seconds_ += result.prefill_seconds;
+        decode_seconds_ += result.decode_seconds;
+        generated_ += result.generated_tokens;
+        passes_ += result.decode_passes;
+        write_reply(conversation, turn, *listener);
         ttft_.push_back(result.ttft_seconds);
         most_used_ = std::max(most_used_, engine_->metrics().used_bytes);
+    }
+
+    void write_reply(const Conversation& conversation, size_t turn, const Quiet& heard) {
+        if (!replies_.is_open()) return;
+        Detokenizer detokenizer(text_.tokenizer());
+        std::string reply;
+        for (const int32_t token : heard.tokens) detokenizer.feed(token, reply);
+        detokenizer.flush(reply);
+        const size_t message = conversation.turns[turn];
+        replies_ << ordered_json{{"conversation_id", conversation.id},
+                                 {"message", message},
+                                 {"reply", reply},
+                                 {"tokens", heard.tokens.size()},
+                                 {"finish", finish_reason_name(heard.result->finish)},
+                                 {"recorded", conversation.messages[message].at("tool_calls")}}
+                        .dump(-1, ' ', false, ordered_json::error_handler_t::replace)
+                 << "\n";
     }
 
     void count_ideal(const std::vector<int32_t>& prompt) {
@@ -164,6 +206,9 @@ class Replay {
                                    {"snapshots", metrics.snapshots},
                                    {"most_used_bytes", most_used_},
                                    {"prefill_seconds", prefill_seconds_},
+                                   {"decode_seconds", decode_seconds_},
+                                   {"generated_tokens", generated_},
+                                   {"decode_passes", passes_},
                                    {"ttft_seconds_median", ttft_[ttft_.size() / 2]},
                                    {"seconds", seconds_}};
         fmt::print("{} turns, {} conversations at a time, cache {:.2f} GiB\n", turns, options_.interleaved,
@@ -175,6 +220,7 @@ class Replay {
         fmt::print("prefill {:.1f} s, {:.0f} tok/s; median time to the first token {:.0f} ms; {:.0f} s in all\n",
                    prefill_seconds_, static_cast<double>(computed_) / prefill_seconds_, 1e3 * ttft_[ttft_.size() / 2],
                    seconds_);
+        fmt::print("{} new tokens in {} decoding passes, {:.1f} s\n", generated_, passes_, decode_seconds_);
         if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json.dump(1) << "\n";
     }
 
@@ -186,7 +232,10 @@ class Replay {
     PrefixTree seen_;
     int64_t prompt_tokens_ = 0, computed_ = 0, ideal_ = 0;
     uint64_t most_used_ = 0;
-    double prefill_seconds_ = 0.0, seconds_ = 0.0;
+    double prefill_seconds_ = 0.0, decode_seconds_ = 0.0, seconds_ = 0.0;
+    int64_t generated_ = 0, passes_ = 0;
+    std::vector<int32_t> stop_ids_;
+    std::ofstream replies_;
     std::vector<double> ttft_;
 };
 
@@ -201,6 +250,11 @@ int main(int argc, char** argv) {
     app.add_option("--interleaved", options.interleaved, "Conversations that take turns")->check(CLI::PositiveNumber);
     app.add_option("--new-tokens", options.new_tokens, "Of each reply, at most")->capture_default_str();
     app.add_option("--most-turns", options.most_turns, "Of each conversation");
+    app.add_option("--chosen-turns", options.chosen_turns, "Of each conversation, evenly (0: all)");
+    app.add_option("--replies", options.replies_path, "Write every reply to this file, a JSON object a line");
+    app.add_option("--spec", options.spec)
+        ->check(CLI::IsMember({"off", "mtp", "lookup", "tree"}))
+        ->capture_default_str();
     app.add_option("--cache-gib", options.cache_gib)->capture_default_str();
     app.add_option("--threads", options.threads)->capture_default_str();
     app.add_option("--json", options.json_path, "Write the figures to this file");
