@@ -6,7 +6,7 @@ namespace colugo {
 
 namespace {
 
-constexpr double kMostStretch = 2.5;  // of a decoding step
+constexpr double kMostStretch = 2.0;  // of a decoding step
 constexpr double kNewShare = 0.2;     // of a measurement in the running mean
 constexpr int64_t kFirstRows = 8;     // before their time is known
 
