@@ -117,19 +117,23 @@ uint64_t CacheManager::live_bytes(std::span<const SlotRef> more) const {
     SlotSet slots;
     slots.add(zero_border_);
     for (const Lease* lease : leases_) {
-        lease->visit_slots([&](const SlotRef& ref) { slots.add(ref); });
+        // A lease's borders are all outstanding_bytes': one it shares may stay with another lease when it moves on.
+        lease->visit_slots([&](const SlotRef& ref) {
+            if (ref && ref.pool() != &borders_) slots.add(ref);
+        });
+        for (const Lease::Taking& taking : lease->takings_) slots.add(taking.border);
     }
     for (const auto& snapshot : held_) visit_slots(*snapshot, [&](const SlotRef& ref) { slots.add(ref); });
     for (const SlotRef& ref : more) slots.add(ref);
     return slots.bytes();
 }
 
-// What a lease may come to hold beside what it holds: the next border and rows, and pages up to its worst length.
+// What a lease may come to hold beside what live_bytes counts: two borders, the next rows, and pages up to its worst
+// length.
 uint64_t CacheManager::outstanding_bytes(const Lease& lease) const {
     const uint64_t pages = static_cast<uint64_t>(pages_for(lease.worst_length_)) - lease.pages_.size();
-    const uint64_t borders = (lease.border_ == zero_border_ ? 2 : 1) - (lease.has_next_border_ ? 1 : 0);
     const uint64_t rows = (lease.rows_ ? 1 : 2) - (lease.has_next_rows_ ? 1 : 0);
-    return pages * pages_.slot_cost() + borders * borders_.slot_cost() + rows * rows_.slot_cost() +
+    return pages * pages_.slot_cost() + 2 * borders_.slot_cost() + rows * rows_.slot_cost() +
            (lease.tail_ ? 0 : 1) * tails_.slot_cost();
 }
 
@@ -164,9 +168,7 @@ std::unique_ptr<Lease> CacheManager::admit(std::span<const int32_t> tokens, int6
         lease->border_ = start.border;
         lease->pages_.assign(start.pages.begin(), start.pages.begin() + start.position / kPage);
     }
-    std::vector<SlotRef> shared = lease->pages_;
-    shared.push_back(lease->border_);
-    if (claimed_bytes(shared) + outstanding_bytes(*lease) > budget_.limit()) return nullptr;
+    if (claimed_bytes(lease->pages_) + outstanding_bytes(*lease) > budget_.limit()) return nullptr;
 
     leases_.push_back(lease.get());
     ++counters_.queries;
@@ -273,7 +275,7 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
     SlotRef border = lease.border_, rows = lease.rows_;
     bool border_shared = lease.border_.references() > 2, rows_shared = lease.rows_.references() > 2;
     // Each snapshot was given memory for a border and rows of its own; what goes beyond is the lease's.
-    size_t new_borders = 0, new_rows = 0;
+    size_t new_rows = 0;
     auto taking = lease.takings_.begin();
     for (int64_t page = begin / kPage; page < pages_for(last); ++page) {
         const int64_t page_end = (page + 1) * kPage;
@@ -291,7 +293,6 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
         if ((page_end <= end && border_shared) || (page_end > end && page_end <= last)) {
             border = grant(borders_);
             border_shared = false;
-            ++new_borders;
         }
         lease.pass_pages_.push_back({rows.data(), border.data()});
         lease.pass_borders_.push_back(border);
@@ -302,7 +303,6 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
         }
     }
     COLUGO_CHECK(taking == lease.takings_.end());
-    lease.has_next_border_ = new_borders > lease.takings_.size();
     lease.has_next_rows_ = new_rows > lease.takings_.size();
 }
 
@@ -334,7 +334,7 @@ void CacheManager::commit(Lease& lease, std::span<const int32_t> tokens) {
     lease.pass_borders_.clear();
     lease.pass_rows_.clear();
     lease.tail_copies_.clear();
-    lease.has_next_border_ = lease.has_next_rows_ = false;
+    lease.has_next_rows_ = false;
     COLUGO_CHECK(lease.state_.border == lease.border_.data() && lease.state_.rows == lease.rows_.data());
     for (Lease::Taking& taking : takings) {
         const auto pages = lease.pages_.begin();

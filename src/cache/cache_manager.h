@@ -80,8 +80,7 @@ class Lease {
     int64_t pass_begin_ = 0;  // its length before the pass
     std::vector<PassPage> pass_pages_;
     std::vector<SlotRef> pass_borders_, pass_rows_;  // behind pass_pages_, one for each
-    // The pass holds the next border, or rows, beside those in use.
-    bool has_next_border_ = false, has_next_rows_ = false;
+    bool has_next_rows_ = false;                     // the pass holds the next rows beside those in use
     std::vector<TailCopy> tail_copies_;
     std::vector<Taking> takings_;
 };
