@@ -145,8 +145,8 @@ uint64_t CacheManager::claimed_bytes(std::span<const SlotRef> more) const {
 }
 
 // What nobody has a claim to: the cache's own, taken or free.
-uint64_t CacheManager::unclaimed_bytes(std::span<const SlotRef> more) const {
-    return budget_.limit() - std::min(budget_.limit(), claimed_bytes(more));
+uint64_t CacheManager::unclaimed_bytes() const {
+    return budget_.limit() - std::min(budget_.limit(), claimed_bytes({}));
 }
 
 void CacheManager::point_state(Lease& lease) const {
@@ -274,7 +274,7 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
     // A slot that a snapshot holds, or will, is not written over; a page that was begun is added to where it lies.
     SlotRef border = lease.border_, rows = lease.rows_;
     bool border_shared = lease.border_.references() > 2, rows_shared = lease.rows_.references() > 2;
-    // Each snapshot was given memory for a border and rows of its own; what goes beyond is the lease's.
+    // Each snapshot was given memory for rows of its own; what goes beyond is the lease's.
     size_t new_rows = 0;
     auto taking = lease.takings_.begin();
     for (int64_t page = begin / kPage; page < pages_for(last); ++page) {
@@ -309,7 +309,7 @@ void CacheManager::prepare(Lease& lease, int64_t count, std::span<const int64_t>
 // As many of the snapshots as memory that nobody has a claim to allows.
 void CacheManager::plan_takings(Lease& lease, int64_t end, std::span<const int64_t> snapshots_at) {
     if (snapshots_at.empty()) return;
-    uint64_t room = unclaimed_bytes({});
+    uint64_t room = unclaimed_bytes();
     for (const int64_t position : snapshots_at) {
         COLUGO_CHECK(position > lease.length() && position <= end);
         const uint64_t cost = format_.snapshot_bytes() + PrefixTree::most_bytes(position);

@@ -143,7 +143,7 @@ class CacheManager {
     uint64_t live_bytes(std::span<const SlotRef> more) const;
     uint64_t outstanding_bytes(const Lease& lease) const;
     uint64_t claimed_bytes(std::span<const SlotRef> more) const;
-    uint64_t unclaimed_bytes(std::span<const SlotRef> more) const;
+    uint64_t unclaimed_bytes() const;
     void begin_at(Lease& lease, const Snapshot& snapshot);
     SlotRef grant(SlotPool& pool);
     void evict(uint64_t bytes);

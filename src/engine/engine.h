@@ -2,7 +2,6 @@
 // or run(), and owns everything else.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
