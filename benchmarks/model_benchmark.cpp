@@ -3,7 +3,7 @@
 // work.
 //
 // model_benchmark --model DIR [--threads N] [--compute bf16|f32] [--kv f32|bf16|fp8] [--prefill N] [--decode N]
-//                 [--depths 0,4096,16384] [--rounds N] [--json FILE]
+//                 [--depths 0,4096,16384] [--rounds N] [--mtp] [--json FILE]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +17,7 @@
 #include "benchmarks/timed_backend.h"
 #include "checkpoint/weights.h"
 #include "model/qwen35.h"
+#include "spec/token_groups.h"
 
 namespace colugo {
 namespace {
@@ -33,6 +34,7 @@ struct Options {
     int decode = 16;
     std::vector<int> depths = {0, 4096, 16384};
     int rounds = 5;
+    bool mtp = false;
     std::string json_path;
 };
 
@@ -54,10 +56,13 @@ class Benchmark {
           pool_(options.threads),
           backend_(kernels::kernel_table(kernels::select_tier()), pool_, options.compute),
           loaded_(load_weights(CheckpointFiles(options.model), config_, read_quantization_config(options.model),
-                               {.compute = options.compute, .with_mtp = false, .progress = {}}, pool_)),
+                               {.compute = options.compute, .with_mtp = options.mtp, .progress = {}}, pool_)),
           model_(config_, loaded_.weights, backend_,
-                 {.kv_type = options.kv_type, .max_rows = std::max(32, options.prefill)}),
-          logits_(static_cast<size_t>(32 * config_.vocab_size) * sizeof(float)) {}
+                 {.kv_type = options.kv_type,
+                  .max_rows = std::max(32, options.prefill),
+                  .max_draft_rows = options.mtp ? kMaxDraftRows : 0,
+                  .max_draft_sequences = options.mtp ? 1 : 0}),
+          logits_(static_cast<size_t>(32 * (config_.vocab_size + kernels::kPanel)) * sizeof(float)) {}
 
     uint64_t weight_bytes() const {
         uint64_t bytes = 0;
@@ -108,6 +113,7 @@ class Benchmark {
         nlohmann::ordered_json json = {{"tier", kernels::tier_name(backend_.table().tier)},
                                        {"threads", options_.threads}};
         json["decode"] = decode();
+        if (options_.mtp) json["drafts"] = drafts(json["decode"][0]["seconds"]);
         for (const int depth : options_.depths) json["prefill"].push_back(prefill(depth));
         if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json.dump(1) << "\n";
     }
@@ -140,6 +146,60 @@ class Benchmark {
             json.push_back(std::move(line));
         }
         return json;
+    }
+
+    // Levels of drafts by the MTP head, in passes of one row: with products over the whole vocabulary, over its
+    // frequent tokens, and over these and what a conversation has seen.
+    nlohmann::ordered_json drafts(double pass_seconds) {
+        constexpr int32_t kSeen = 4000;  // tokens, at random
+        TokenGroups all(config_.vocab_size), frequent(config_.vocab_size), seen(config_.vocab_size);
+        for (int32_t token = 0; token < config_.vocab_size; token += kernels::kPanel) all.add(token);
+        frequent.add_frequent();
+        seen.add_frequent();
+        for (int32_t i = 0; i < kSeen; ++i) {
+            seen.add(static_cast<int32_t>(random_() % static_cast<uint32_t>(config_.vocab_size)));
+        }
+        pass(0, 1, 1);
+        nlohmann::ordered_json json = nlohmann::ordered_json::array();
+        fmt::print("\n{:>5} {:>10} {:>12} {:>10}  a level of drafts\n", "rows", "tokens", "ms", "passes");
+        for (const TokenGroups* set : {&all, &frequent, &seen}) {
+            std::vector<int32_t> groups;
+            set->list(groups);
+            for (const int rows : {1, 2, 4}) {
+                std::vector<double> times;
+                for (int round = 0; round < std::max(options_.decode, options_.rounds); ++round) {
+                    times.push_back(draft_level(rows, groups));
+                }
+                std::sort(times.begin(), times.end());
+                const double seconds = times[times.size() / 2];
+                const size_t tokens = groups.size() * kernels::kPanel;
+                fmt::print("{:>5} {:>10} {:>12.2f} {:>10.3f}\n", rows, tokens, seconds * 1e3, seconds / pass_seconds);
+                json.push_back(
+                    {{"rows", rows}, {"tokens", tokens}, {"seconds", seconds}, {"passes", seconds / pass_seconds}});
+            }
+        }
+        return json;
+    }
+
+    // Seconds of `rows` siblings' drafts behind the sequence's next token.
+    double draft_level(int rows, std::span<const int32_t> groups) {
+        const auto count = static_cast<size_t>(rows);
+        std::vector<int32_t> tokens(count + 1, 1), parents(count + 1, 0);
+        parents[0] = -1;
+        const std::vector<const float*> given(count, model_.recurrent_layout().pending_hidden(sequence_.tail));
+        Buffer hidden(count * static_cast<size_t>(config_.hidden_size) * sizeof(float));
+        double seconds = 0.0;
+        for (const auto& [first, size] : {std::pair<size_t, size_t>{0, 1}, {1, count}}) {
+            const MtpTree trees[] = {{&sequence_, std::span(tokens).first(first + size),
+                                      std::span(parents).first(first + size), first, std::span(given).first(size)}};
+            const auto made = static_cast<int64_t>(size);
+            const auto begin = std::chrono::steady_clock::now();
+            model_.mtp_draft(
+                trees, TensorView(hidden.as<float>(), made, config_.hidden_size),
+                TensorView(logits_.as<float>(), made, static_cast<int64_t>(groups.size()) * kernels::kPanel), groups);
+            seconds = Seconds(std::chrono::steady_clock::now() - begin).count();
+        }
+        return seconds;
     }
 
     nlohmann::ordered_json prefill(int depth) {
@@ -226,6 +286,7 @@ int main(int argc, char** argv) {
     app.add_option("--decode", options.decode, "Decode passes for each number of rows")->capture_default_str();
     app.add_option("--depths", options.depths, "Positions before the prefill, separated by commas")->delimiter(',');
     app.add_option("--rounds", options.rounds, "Of which the median counts")->capture_default_str();
+    app.add_flag("--mtp", options.mtp, "With the MTP head: its part of each pass, and what its drafts cost");
     app.add_option("--json", options.json_path, "Write the figures to this file");
     CLI11_PARSE(app, argc, argv);
     if (compute == "f32") options.compute = ComputeMode::f32;

@@ -19,7 +19,10 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-    std::string model, data, json_path, replies_path, spec = "off";
+    std::string model, data, json_path, replies_path, spec_mode = "off";
+    SpecParams spec;
+    std::vector<std::string> only, without;  // conversations
+    std::string cost_of;
     int interleaved = 1;
     int64_t new_tokens = 1;
     size_t most_turns = 1 << 20;
@@ -71,6 +74,17 @@ std::vector<Conversation> read_conversations(const std::string& path) {
     return conversations;
 }
 
+bool names_any(const std::vector<std::string>& parts, const std::string& id) {
+    return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) { return id.find(part) != id.npos; });
+}
+
+void choose_conversations(std::vector<Conversation>& conversations, const Options& options) {
+    std::erase_if(conversations, [&](const Conversation& one) {
+        return (!options.only.empty() && !names_any(options.only, one.id)) || names_any(options.without, one.id);
+    });
+    if (conversations.empty()) fail(ErrorCode::not_found, "{} has no such conversation", options.data);
+}
+
 // Keeps `count` turns of each conversation, evenly; all where it is 0.
 void choose_turns(std::vector<Conversation>& conversations, size_t count) {
     for (Conversation& conversation : conversations) {
@@ -115,15 +129,19 @@ class Replay {
  public:
     explicit Replay(const Options& options)
         : options_(options), text_(options.model), conversations_(read_conversations(options.data)) {
+        choose_conversations(conversations_, options);
         choose_turns(conversations_, options.chosen_turns);
         if (!options.replies_path.empty()) replies_.open(options.replies_path);
         LaunchOptions launch;
-        launch.spec.mode = spec_mode(options.spec).value();
+        launch.spec = options.spec;
+        launch.spec.mode = spec_mode(options.spec_mode).value();
         launch.model = options.model;
         launch.threads = options.threads;
         launch.cache_bytes = static_cast<uint64_t>(options.cache_gib * 1024 * 1024 * 1024);
         model_ = std::make_unique<LoadedModel>(launch);
-        engine_ = std::make_unique<Engine>(*model_, text_.token_mask(model_->config()));
+        Engine::Options engine;
+        if (!options.cost_of.empty()) engine.pass_cost = cost_ = cost_of(options);
+        engine_ = std::make_unique<Engine>(*model_, text_.token_mask(model_->config()), engine);
         stop_ids_ = text_.stop_ids(model_->config());
     }
 
@@ -140,6 +158,33 @@ class Replay {
     }
 
  private:
+    // What passes cost of a model at another shape.
+    static PassCost cost_of(const Options& options) {
+        LaunchOptions launch;
+        launch.spec = {.mode = SpecMode::automatic, .nodes = 32};
+        launch.model = options.cost_of;
+        launch.threads = options.threads;
+        launch.ctx_size = 64;
+        LoadedModel model(launch);
+        return PassCost(model.model(), launch.spec.nodes);
+    }
+
+    // A step, and what it would have cost at the other shape.
+    bool step() {
+        if (!cost_) return engine_->step();
+        const EngineMetrics before = engine_->metrics();
+        const bool fed = engine_->step();
+        const EngineMetrics after = engine_->metrics();
+        if (after.prefill_rows != before.prefill_rows || after.decode_rows == before.decode_rows) return fed;
+        const int64_t drafts = after.drafts.all.drafted - before.drafts.all.drafted;
+        const int64_t levels = after.drafts.head_levels - before.drafts.head_levels;
+        const int64_t head_rows = after.drafts.head_rows - before.drafts.head_rows;
+        projected_seconds_ += cost_->pass(static_cast<double>(after.decode_rows - before.decode_rows + drafts)) +
+                              static_cast<double>(levels) * cost_->draft(0) +
+                              static_cast<double>(head_rows) * (cost_->draft(1) - cost_->draft(0));
+        return fed;
+    }
+
     void request(const Conversation& conversation, size_t turn) {
         ChatInput input;
         const auto end = conversation.messages.begin() + static_cast<std::ptrdiff_t>(conversation.turns[turn]);
@@ -154,7 +199,7 @@ class Replay {
         count_ideal(request.prompt);
         const auto listener = std::make_shared<Quiet>();
         engine_->submit(std::move(request), listener);
-        while (engine_->step()) {
+        while (step()) {
         }
         const RequestResult& result = listener->result.value();
         prompt_tokens_ += result.prompt_tokens;
@@ -209,6 +254,12 @@ class Replay {
                                    {"decode_seconds", decode_seconds_},
                                    {"generated_tokens", generated_},
                                    {"decode_passes", passes_},
+                                   {"projected_decode_seconds", projected_seconds_},
+                                   {"spec", options_.spec_mode},
+                                   {"spec_depth", options_.spec.depth},
+                                   {"spec_topk", options_.spec.top_k},
+                                   {"spec_nodes", options_.spec.nodes},
+                                   {"drafts", drafts_json(metrics.drafts)},
                                    {"ttft_seconds_median", ttft_[ttft_.size() / 2]},
                                    {"seconds", seconds_}};
         fmt::print("{} turns, {} conversations at a time, cache {:.2f} GiB\n", turns, options_.interleaved,
@@ -220,8 +271,30 @@ class Replay {
         fmt::print("prefill {:.1f} s, {:.0f} tok/s; median time to the first token {:.0f} ms; {:.0f} s in all\n",
                    prefill_seconds_, static_cast<double>(computed_) / prefill_seconds_, 1e3 * ttft_[ttft_.size() / 2],
                    seconds_);
-        fmt::print("{} new tokens in {} decoding passes, {:.1f} s\n", generated_, passes_, decode_seconds_);
+        fmt::print("{} new tokens in {} decoding passes, {:.1f} s, of which drafting {:.1f}\n", generated_, passes_,
+                   decode_seconds_, metrics.drafts.draft_seconds);
+        print_drafts(metrics.drafts);
+        if (cost_) {
+            fmt::print(
+                "a projection, from what passes cost with {}: {:.2f} tok/s in decoding, one token a pass {:.2f}\n",
+                options_.cost_of, static_cast<double>(generated_) / projected_seconds_, 1.0 / cost_->pass(1));
+        }
         if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json.dump(1) << "\n";
+    }
+
+    void print_drafts(const SpecCounters& drafts) const {
+        if (drafts.passes == 0) return;
+        fmt::print(
+            "{} passes with drafts; {:.2f} drafts and {:.2f} accepted for each; accepted {} of {} by the head, {} of "
+            "{} by lookup\n",
+            drafts.passes, static_cast<double>(drafts.all.drafted) / static_cast<double>(drafts.passes),
+            static_cast<double>(drafts.all.accepted) / static_cast<double>(drafts.passes), drafts.head.accepted,
+            drafts.head.drafted, drafts.lookup.accepted, drafts.lookup.drafted);
+        fmt::print("passes that reached each depth, accepted to there:");
+        for (const SpecCounters::Tokens& tokens : drafts.by_depth) {
+            if (tokens.drafted > 0) fmt::print(" {}/{}", tokens.accepted, tokens.drafted);
+        }
+        fmt::print("\n");
     }
 
     Options options_;
@@ -229,6 +302,8 @@ class Replay {
     std::vector<Conversation> conversations_;
     std::unique_ptr<LoadedModel> model_;
     std::unique_ptr<Engine> engine_;
+    std::optional<PassCost> cost_;
+    double projected_seconds_ = 0.0;
     PrefixTree seen_;
     int64_t prompt_tokens_ = 0, computed_ = 0, ideal_ = 0;
     uint64_t most_used_ = 0;
@@ -251,10 +326,17 @@ int main(int argc, char** argv) {
     app.add_option("--new-tokens", options.new_tokens, "Of each reply, at most")->capture_default_str();
     app.add_option("--most-turns", options.most_turns, "Of each conversation");
     app.add_option("--chosen-turns", options.chosen_turns, "Of each conversation, evenly (0: all)");
+    app.add_option("--only", options.only, "Conversations whose ids have one of these in them")->delimiter(',');
+    app.add_option("--without", options.without, "Not those whose ids have one of these in them")->delimiter(',');
+    app.add_option("--cost-of", options.cost_of,
+                   "A checkpoint folder of another shape: what pays is chosen, and time projected, by its passes");
     app.add_option("--replies", options.replies_path, "Write every reply to this file, a JSON object a line");
-    app.add_option("--spec", options.spec)
-        ->check(CLI::IsMember({"off", "mtp", "lookup", "tree"}))
+    app.add_option("--spec", options.spec_mode)
+        ->check(CLI::IsMember({"off", "mtp", "lookup", "tree", "auto"}))
         ->capture_default_str();
+    app.add_option("--spec-depth", options.spec.depth)->capture_default_str();
+    app.add_option("--spec-topk", options.spec.top_k)->capture_default_str();
+    app.add_option("--spec-nodes", options.spec.nodes)->capture_default_str();
     app.add_option("--cache-gib", options.cache_gib)->capture_default_str();
     app.add_option("--threads", options.threads)->capture_default_str();
     app.add_option("--json", options.json_path, "Write the figures to this file");

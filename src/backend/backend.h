@@ -17,6 +17,9 @@ struct LinearCall {
     const kernels::PackedWeight* weight;
     TensorView out;    // [rows, weight->n]
     bool add = false;  // out += product: the residual
+    // Where there are any: only these groups of kernels::kPanel outputs are computed, ascending. out is then
+    // [rows, kPanel * groups.size()]; of a group that ends beyond weight->n, what is beyond stays as it was.
+    std::span<const int32_t> groups = {};
 };
 
 // One attention layer's tiles inside a page, and its scales.

@@ -66,8 +66,8 @@ void ModelFlags::add_ubatch_size(CLI::App& app) {
 void ModelFlags::add_spec(CLI::App& app) {
     app.add_option("--spec", spec_mode_,
                    "How tokens are drafted, several to a pass: off, mtp (the model's own head), lookup (what followed "
-                   "where the text was the same), tree (both); none changes the text")
-        ->check(CLI::IsMember({"off", "mtp", "lookup", "tree"}))
+                   "where the text was the same), tree (both), auto (of both what pays); none changes the text")
+        ->check(CLI::IsMember({"off", "mtp", "lookup", "tree", "auto"}))
         ->capture_default_str();
     app.add_option("--spec-depth", spec_.depth, "Drafts one after the other at most")
         ->check(whole_number(1, 16))

@@ -32,7 +32,7 @@ class ModelFlags {
     int ubatch_size_ = 512;
     bool keep_prefixes_ = false;
     SpecParams spec_;
-    std::string spec_mode_ = "off";
+    std::string spec_mode_ = "auto";
     double cache_gib_ = 0.0;
     std::string cache_disk_;
     double cache_disk_gib_ = 16.0;

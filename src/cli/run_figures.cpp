@@ -13,9 +13,9 @@ std::string RunFigures::line() const {
         fmt::format("prompt {} tokens, {:.1f} tok/s", result.prompt_tokens, result.prefill_tokens_per_second());
     text += fmt::format("; decode {} tokens, {:.2f} tok/s, {:.2f} GB/s", result.decoded_tokens(),
                         result.decode_tokens_per_second(), result.decode_bytes_per_second() * 1e-9);
-    if (result.drafted_tokens > 0) {
-        text += fmt::format("; {} passes, {} of {} drafts accepted", result.decode_passes, result.accepted_tokens,
-                            result.drafted_tokens);
+    if (const SpecCounters& drafts = result.drafts; drafts.passes > 0) {
+        text += fmt::format("; {} passes, {} of {} drafts accepted", result.decode_passes, drafts.all.accepted,
+                            drafts.all.drafted);
     }
     text += fmt::format("; {} new tokens, {}", result.generated_tokens, finish_reason_name(result.finish));
     if (seed) text += fmt::format("; seed {}", *seed);
@@ -31,8 +31,7 @@ std::string RunFigures::json(const LoadedModel& model) const {
         {"generated_tokens", result.generated_tokens},
         {"decode_tokens", result.decoded_tokens()},
         {"decode_passes", result.decode_passes},
-        {"drafted_tokens", result.drafted_tokens},
-        {"accepted_tokens", result.accepted_tokens},
+        {"drafts", drafts_json(result.drafts)},
         {"decode_seconds", result.decode_seconds},
         {"decode_tokens_per_second", result.decode_tokens_per_second()},
         {"weight_bytes_per_pass", result.weight_bytes_per_pass},

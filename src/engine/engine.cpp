@@ -53,7 +53,12 @@ Engine::Engine(LoadedModel& model, TokenMask tokens, Options options)
     const auto parallel = static_cast<size_t>(model.plan().parallel);
     batch_.reserve(parallel);
     if (model.spec().mode != SpecMode::off) {
-        drafter_.emplace(model.model(), model.spec(), model.plan().parallel);
+        if (options.pass_cost) {
+            options.pass_cost->hold();
+        } else if (model.spec().mode == SpecMode::automatic) {
+            options.pass_cost.emplace(model.model(), model.spec().nodes);
+        }
+        drafter_.emplace(model.model(), model.spec(), model.plan().parallel, options.pass_cost);
         const size_t drafts = parallel * static_cast<size_t>(model.spec().nodes);
         draft_tokens_.reserve(drafts);
         draft_parents_.reserve(drafts);
@@ -185,9 +190,8 @@ bool Engine::step() {
         return true;
     }
     const auto start = Sequence::Clock::now();
-    StepRows rows = rows_of(turns);
+    const StepRows rows = rows_of(turns);
     forward(turns);
-    rows.drafts = static_cast<int64_t>(draft_tokens_.size());
     float* logits = logits_.as<float>();
     for (size_t i = 0; i < turns.size(); ++i) {
         Sequence& sequence = *turns[i].sequence;
@@ -213,37 +217,49 @@ void Engine::draft(std::span<const Scheduler::Turn> turns) {
         targets_.push_back({.sequence = &sequence.lease().state(),
                             .root = sequence.tokens().back(),
                             .lookup = sequence.lookup(),
+                            .seen = &sequence.seen(),
                             .params = sequence.spec(),
                             .most_depth = most_depth,
                             .tree = &sequence.drafts()});
         drafted_.push_back(&sequence);
     }
     if (targets_.empty()) return;
-    drafter_->draft(targets_, [this](size_t target, int64_t position, std::span<float> logits) {
-        adjust_drafts(*drafted_[target], position, logits);
-    });
+    int64_t rows = 0;
+    for (const Scheduler::Turn& turn : turns) rows += turn.rows;
+    const auto begin = Sequence::Clock::now();
+    drafter_->draft(
+        targets_, rows,
+        [this](size_t target, int64_t position, DraftLogits logits) {
+            adjust_drafts(*drafted_[target], position, logits);
+        },
+        counted_.drafts);
+    const double seconds = std::chrono::duration<double>(Sequence::Clock::now() - begin).count();
+    counted_.drafts.draft_seconds += seconds;
+    for (Sequence* sequence : drafted_) {
+        sequence->result().drafts.draft_seconds += seconds / static_cast<double>(drafted_.size());
+    }
 }
 
 // What the draw will do to a token's logit, as far as it is cheap: noise goes to the likeliest tokens alone.
-void Engine::adjust_drafts(const Sequence& sequence, int64_t position, std::span<float> logits) {
+void Engine::adjust_drafts(const Sequence& sequence, int64_t position, DraftLogits logits) {
     constexpr size_t kMost = 64;
     constexpr float kNone = -std::numeric_limits<float>::infinity();
     const SamplingParams& params = sequence.request().sampling;
-    for (size_t token = 0; token < logits.size(); ++token) {
-        if (!sampler_.tokens().contains(static_cast<int64_t>(token))) logits[token] = kNone;
+    const std::span<float> values = logits.values;
+    for (size_t i = 0; i < values.size(); ++i) {
+        if (!sampler_.tokens().contains(logits.token(i))) values[i] = kNone;
     }
     if (params.temperature == 0.0) return;
-    largest_.assign(logits.begin(), logits.end());
+    largest_.assign(values.begin(), values.end());
     const size_t count = std::min(kMost, largest_.size());
     std::nth_element(largest_.begin(), largest_.begin() + static_cast<std::ptrdiff_t>(count - 1), largest_.end(),
                      std::greater<>());
     const float least = largest_[count - 1];
     const GumbelNoise noise(params.seed, position);
-    for (size_t token = 0; token < logits.size(); ++token) {
-        logits[token] =
-            logits[token] < least || std::isinf(logits[token])
-                ? kNone
-                : static_cast<float>(logits[token] / params.temperature + noise(static_cast<int32_t>(token)));
+    for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = values[i] < least || std::isinf(values[i])
+                        ? kNone
+                        : static_cast<float>(values[i] / params.temperature + noise(logits.token(i)));
     }
 }
 
@@ -273,6 +289,7 @@ void Engine::forward(std::span<const Scheduler::Turn> turns) {
                           .drafts = std::span(draft_tokens_).subspan(first),
                           .draft_parents = std::span(draft_parents_).subspan(first)});
     }
+    const auto begin = Sequence::Clock::now();
     model_.model().forward(batch_);
     logit_rows_.clear();
     int64_t row = 0;
@@ -294,6 +311,10 @@ void Engine::forward(std::span<const Scheduler::Turn> turns) {
     if (logit_rows_.empty()) return;
     const auto count = static_cast<int64_t>(logit_rows_.size());
     model_.model().logits(TensorView(logits_.as<float>(), count, model_.config().vocab_size), logit_rows_);
+    const bool only_decodes = count == row;
+    if (drafter_ && only_decodes) {
+        drafter_->record_pass(count, std::chrono::duration<double>(Sequence::Clock::now() - begin).count());
+    }
 }
 
 // Of the last `rows` positions that were fed, whose rows of the batch begin at first_row.
@@ -337,10 +358,12 @@ void Engine::settle(Sequence& sequence, size_t index, float* logits) {
         if (node < 0) break;
         path_.push_back(node);
     }
-    result.drafted_tokens += static_cast<int64_t>(drafts.nodes().size());
-    result.accepted_tokens += static_cast<int64_t>(path_.size());
     result.fed_tokens += static_cast<int64_t>(path_.size());
-    counted_.accepted_drafts += static_cast<int64_t>(path_.size());
+    if (!drafts.nodes().empty()) {
+        result.drafts.record(drafts, path_);
+        counted_.drafts.record(drafts, path_);
+        drafter_->record(drafts, path_, !end);
+    }
     model_.model().commit_drafts(index, path_);
     cache_.commit(sequence.lease(), sequence.fed_tokens());
     if (end) finish(sequence, *end);
@@ -385,7 +408,6 @@ void Engine::count_step(const StepRows& rows, double seconds) {
     ++counted_.steps;
     counted_.prefill_rows += rows.prefill;
     counted_.decode_rows += rows.decode;
-    counted_.draft_rows += rows.drafts;
     counted_.most_sequences = std::max(counted_.most_sequences, rows.sequences);
     counted_.step_seconds += seconds;
     scheduler_.pace().record(rows.prefill, rows.decode, seconds);

@@ -24,8 +24,7 @@ struct EngineMetrics {
     int64_t steps = 0;
     int64_t prefill_rows = 0;  // rows of the model's first layer, by what they were
     int64_t decode_rows = 0;
-    int64_t draft_rows = 0;
-    int64_t accepted_drafts = 0;
+    SpecCounters drafts;
     int64_t most_sequences = 0;  // of one step
     int64_t generated_tokens = 0;
     double step_seconds = 0.0;  // in all
@@ -49,6 +48,7 @@ class Engine {
         std::string cache_disk = {};                // a folder for what leaves the cache; empty: none
         uint64_t cache_disk_bytes = 0;              // of it at most
         std::function<void(std::string)> log = {};  // sentences about what is lost there; on the engine's thread
+        std::optional<PassCost> pass_cost = {};     // taken as it is; absent: measured, where the drafts that pay count
     };
     // tokens: the ids that may be drawn. The model must outlive the engine. Throws what DiskTier throws.
     Engine(LoadedModel& model, TokenMask tokens, Options options);
@@ -80,7 +80,6 @@ class Engine {
         int64_t sequences = 0;
         int64_t prefill = 0;
         int64_t decode = 0;
-        int64_t drafts = 0;
     };
 
  private:
@@ -98,7 +97,7 @@ class Engine {
     std::unique_ptr<DiskTier> open_disk(const Options& options);
     void wait_for_disk();
     void draft(std::span<const Scheduler::Turn> turns);
-    void adjust_drafts(const Sequence& sequence, int64_t position, std::span<float> logits);
+    void adjust_drafts(const Sequence& sequence, int64_t position, DraftLogits logits);
     void forward(std::span<const Scheduler::Turn> turns);
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
     void settle(Sequence& sequence, size_t index, float* logits);

@@ -42,7 +42,7 @@ LoadedModel::LoadedModel(const LaunchOptions& options, const Progress& progress)
     max_rows_ = options.max_rows;
     model_ = std::make_unique<Qwen35>(config_, loaded_.weights, backend_, model_options(options, kv_type_));
     spec_ = options.spec;
-    if (!model_->has_mtp() && spec_.uses_head()) {
+    if (!model_->has_mtp() && (spec_.mode == SpecMode::mtp || spec_.mode == SpecMode::tree)) {
         spec_.mode = spec_.uses_lookup() ? SpecMode::lookup : SpecMode::off;
         notices_.push_back("the checkpoint has no MTP head: drafts come from the text alone");
     }

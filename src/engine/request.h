@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/tensor_view.h"
 #include "sampling/sampling_params.h"
+#include "spec/spec_counters.h"
 #include "spec/spec_params.h"
 
 namespace colugo {
@@ -41,8 +42,7 @@ struct RequestResult {
     int64_t fed_tokens = 0;        // rows that were computed, in prefill and decode
     int64_t generated_tokens = 0;  // given to the listener
     int64_t decode_passes = 0;     // that fed a drawn token, and drafts behind it
-    int64_t drafted_tokens = 0;    // in these passes
-    int64_t accepted_tokens = 0;   // of these, that were what was drawn
+    SpecCounters drafts = {};      // in these passes
     int64_t preemptions = 0;
     double queue_seconds = 0.0;    // until it was admitted
     double prefill_seconds = 0.0;  // from then until the logits of the prompt's last token
@@ -54,7 +54,7 @@ struct RequestResult {
         return rate(static_cast<double>(prompt_tokens - cached_tokens), prefill_seconds);
     }
     // Fed while decoding.
-    int64_t decoded_tokens() const { return decode_passes + accepted_tokens; }
+    int64_t decoded_tokens() const { return decode_passes + drafts.all.accepted; }
     double decode_tokens_per_second() const { return rate(static_cast<double>(decoded_tokens()), decode_seconds); }
     // Of weights, while decoding.
     double decode_bytes_per_second() const {

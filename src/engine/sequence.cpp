@@ -12,6 +12,7 @@ Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListene
       tokens_(request_.prompt),
       snapshots_(request_.branch_points),
       spec_(within(request_.spec.value_or(spec_limits), spec_limits)),
+      seen_(vocab_size),
       history_(vocab_size) {
     const int64_t room = ctx_size - prompt_len();
     const bool context_first = request_.max_tokens < 0 || request_.max_tokens > room;
@@ -19,6 +20,7 @@ Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListene
     at_limit_ = context_first ? FinishReason::context : FinishReason::length;
     tokens_.reserve(static_cast<size_t>(worst_length()));
     history_.add_prompt(request_.prompt);
+    seen_.add(request_.prompt);
     if (spec_.uses_lookup() && limit_ > 1) {
         lookup_.emplace(worst_length() + static_cast<int64_t>(request_.prediction.size()));
         lookup_->append(request_.prediction);
@@ -50,6 +52,7 @@ void Sequence::start(std::unique_ptr<Lease> lease) {
 void Sequence::append(int32_t token) {
     tokens_.push_back(token);
     history_.add_output(token);
+    seen_.add(token);
     if (lookup_) lookup_->append(token);
 }
 
@@ -57,7 +60,7 @@ int Sequence::most_draft_depth() const {
     if (spec_.mode == SpecMode::off) return 0;
     // Of what is still to be generated, one comes without a draft.
     const int64_t useful = limit_ - result_.generated_tokens - 1;
-    return static_cast<int>(std::clamp<int64_t>(useful, 0, spec_.depth));
+    return static_cast<int>(std::clamp<int64_t>(useful, 0, spec_.nodes - 1));
 }
 
 }  // namespace colugo

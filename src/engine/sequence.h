@@ -11,6 +11,7 @@
 #include "sampling/token_history.h"
 #include "spec/draft_tree.h"
 #include "spec/lookup_drafter.h"
+#include "spec/token_groups.h"
 
 namespace colugo {
 
@@ -58,6 +59,7 @@ class Sequence {
     // How it drafts, and with what.
     const SpecParams& spec() const { return spec_; }
     const LookupDrafter* lookup() const { return lookup_ ? &*lookup_ : nullptr; }
+    const TokenGroups& seen() const { return seen_; }
     DraftTree& drafts() { return drafts_; }
     // Drafts that may be of use behind the token that is fed next.
     int most_draft_depth() const;
@@ -81,6 +83,7 @@ class Sequence {
     std::vector<int64_t> snapshots_;  // ascending
     SpecParams spec_;
     std::optional<LookupDrafter> lookup_;
+    TokenGroups seen_;
     DraftTree drafts_;
     std::unique_ptr<Lease> lease_;
     bool decodes_ = false;

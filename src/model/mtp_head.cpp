@@ -50,7 +50,8 @@ void Qwen35::fill_mtp(std::span<const SequenceRows> batch) {
     }
 }
 
-void Qwen35::mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, TensorView logits_out) {
+void Qwen35::mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, TensorView logits_out,
+                       std::span<const int32_t> groups) {
     COLUGO_CHECK(has_mtp() && static_cast<int>(trees.size()) <= draft_buffers_.max_sequences());
     tokens_.clear();
     attention_.clear();
@@ -91,7 +92,7 @@ void Qwen35::mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, Te
     attention_layer(layer_context, x, weights_.mtp->layer, page_layout_.mtp, attention_);
     backend_.rms_norm(hidden_out, x, weights_.mtp->norm.data(), static_cast<float>(config_.rms_norm_eps));
     backend_.round_to_storage(hidden_out);
-    head(logits_out, hidden_out);
+    head(logits_out, hidden_out, groups);
 }
 
 }  // namespace colugo

@@ -270,8 +270,8 @@ void Qwen35::copy_page(std::byte* to, const std::byte* from, int columns) const 
     if (has_mtp()) backend_.copy_kv(to, from, columns, attention_shape(config_, kv_type_, page_layout_.mtp));
 }
 
-void Qwen35::head(TensorView out, TensorView hidden) {
-    const LinearCall call[] = {{&weights_.head().packed, out}};
+void Qwen35::head(TensorView out, TensorView hidden, std::span<const int32_t> groups) {
+    const LinearCall call[] = {{.weight = &weights_.head().packed, .out = out, .groups = groups}};
     backend_.linear(call, hidden);
 }
 

@@ -86,9 +86,10 @@ class Qwen35 {
     const float* hidden(int32_t row) const { return hidden_.f32(row); }
 
     // The new rows of some trees, tree after tree. hidden_out [rows, hidden_size]: after mtp.norm, what a row's
-    // children take. logits_out [rows, vocab_size]: for the token behind each row. The sequences stay as they are, and
-    // may not be fed between calls for one tree.
-    void mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, TensorView logits_out);
+    // children take. logits_out: for the token behind each row, [rows, vocab_size], or of groups of the vocabulary
+    // alone as LinearCall has them. The sequences stay as they are, and may not be fed between calls for one tree.
+    void mtp_draft(std::span<const MtpTree> trees, TensorView hidden_out, TensorView logits_out,
+                   std::span<const int32_t> groups = {});
 
     // Makes page `to` what `from` was with its first `columns` positions written.
     void copy_page(std::byte* to, const std::byte* from, int columns) const;
@@ -105,7 +106,7 @@ class Qwen35 {
     void finish_pass(std::span<const SequenceRows> batch);
     void fill_mtp(std::span<const SequenceRows> batch);
     TensorView mtp_inputs(std::span<const int32_t> tokens, TensorView hidden);
-    void head(TensorView out, TensorView hidden);
+    void head(TensorView out, TensorView hidden, std::span<const int32_t> groups = {});
 
     const ModelConfig& config_;
     const ModelWeights& weights_;

@@ -13,15 +13,20 @@ int32_t DraftTree::child(int32_t parent, int32_t token) const {
     return -1;
 }
 
-int32_t DraftTree::add(int32_t parent, int32_t token, float share, DraftSource source) {
-    const float probability = share * (parent >= 0 ? node(parent).probability : 1.0f);
+int32_t DraftTree::add(int32_t parent, int32_t token, const DraftEvidence& evidence) {
     if (const int32_t known = child(parent, token); known >= 0) {
-        float& there = nodes_[static_cast<size_t>(known)].probability;
-        there = std::max(there, probability);
+        DraftEvidence& there = nodes_[static_cast<size_t>(known)].evidence;
+        there.head = std::max(there.head, evidence.head);
+        there.agreed = std::max(there.agreed, evidence.agreed);
         return known;
     }
-    nodes_.push_back({token, parent, parent >= 0 ? node(parent).depth + 1 : 1, probability, source});
+    nodes_.push_back({token, parent, parent >= 0 ? node(parent).depth + 1 : 1, evidence, 0.0f});
     return static_cast<int32_t>(nodes_.size()) - 1;
+}
+
+void DraftTree::set_share(int32_t index, float share) {
+    DraftNode& one = nodes_[static_cast<size_t>(index)];
+    one.probability = share * (one.parent >= 0 ? node(one.parent).probability : 1.0f);
 }
 
 void DraftTree::keep_best(int most, int64_t root_position) {

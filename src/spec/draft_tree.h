@@ -7,14 +7,18 @@
 
 namespace colugo {
 
-enum class DraftSource : uint8_t { mtp, lookup };
+// Who drafts a token, and how sure of it.
+struct DraftEvidence {
+    float head = 0.0f;  // the MTP head's probability for it behind its parent; 0: it is no draft of the head
+    int agreed = 0;     // tokens that the place a lookup found has in common with what is before; 0: no lookup has it
+};
 
 struct DraftNode {
     int32_t token;
-    int32_t parent;     // an earlier node; -1: the root, which is no draft
-    int32_t depth;      // 1 below the root
+    int32_t parent;  // an earlier node; -1: the root, which is no draft
+    int32_t depth;   // 1 below the root
+    DraftEvidence evidence;
     float probability;  // estimated, that the whole path to here is what will be drawn
-    DraftSource source;
 };
 
 class DraftTree {
@@ -23,9 +27,10 @@ class DraftTree {
     std::span<const DraftNode> nodes() const { return nodes_; }
     const DraftNode& node(int32_t index) const { return nodes_[static_cast<size_t>(index)]; }
 
-    // A child of `parent` with the token; where there is one, that, with the larger probability. share: of its parent's
-    // probability. Returns its index.
-    int32_t add(int32_t parent, int32_t token, float share, DraftSource source);
+    // A child of `parent` with the token; where there is one, that, with the evidence of both. Returns its index.
+    int32_t add(int32_t parent, int32_t token, const DraftEvidence& evidence);
+    // The node's probability becomes this share of its parent's, which is set before.
+    void set_share(int32_t index, float share);
     // The child of `parent` with the token, or -1.
     int32_t child(int32_t parent, int32_t token) const;
 

@@ -10,6 +10,7 @@ std::optional<SpecMode> spec_mode(std::string_view word) {
     if (word == "mtp") return SpecMode::mtp;
     if (word == "lookup") return SpecMode::lookup;
     if (word == "tree") return SpecMode::tree;
+    if (word == "auto") return SpecMode::automatic;
     return std::nullopt;
 }
 
@@ -30,6 +31,7 @@ void check_spec_params(const SpecParams& params) {
 
 SpecParams within(const SpecParams& asked, const SpecParams& limits) {
     SpecParams params = asked;
+    if (params.mode == SpecMode::automatic) params.mode = limits.mode;
     if (!limits.uses_head() && params.uses_head()) {
         params.mode = params.uses_lookup() && limits.uses_lookup() ? SpecMode::lookup : SpecMode::off;
     }

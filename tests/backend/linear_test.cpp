@@ -83,6 +83,26 @@ TEST_P(Linear, a_residual_is_added_to) {
     }
 }
 
+TEST_P(Linear, groups_of_outputs_alone_are_what_they_are_among_all) {
+    Device device(GetParam(), 3, ComputeMode::bf16);
+    const Weight weight(150, ActivationFormat::f32, 9);  // the last of ten groups has 6 outputs
+    Matrix x = random_matrix(5, kK, 10);
+    Matrix all(5, 150);
+    const LinearCall whole[] = {{&weight.packed, all.view()}};
+    device.backend.linear(whole, x.view());
+    const std::vector<int32_t> groups = {1, 2, 5, 9};
+    Matrix some(5, 64);
+    std::fill(some.values.begin(), some.values.end(), 77.0f);
+    const LinearCall call[] = {{.weight = &weight.packed, .out = some.view(), .groups = groups}};
+    device.backend.linear(call, x.view());
+    for (int64_t row = 0; row < 5; ++row) {
+        for (int column = 0; column < 64; ++column) {
+            const int output = groups[static_cast<size_t>(column / 16)] * 16 + column % 16;
+            EXPECT_EQ(some.row(row)[column], output < 150 ? all.row(row)[output] : 77.0f) << row << " " << column;
+        }
+    }
+}
+
 TEST_P(Linear, no_rows_are_no_work) {
     Device device(GetParam(), 2, ComputeMode::f32);
     const Weight weight(16, ActivationFormat::f32, 8);

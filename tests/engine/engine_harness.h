@@ -54,6 +54,7 @@ struct EngineOptions {
     bool with_mtp = false;
     std::string cache_disk = {};
     SpecParams spec = {};
+    std::optional<PassCost> pass_cost = {};
 };
 
 inline LaunchOptions launch_options(const EngineOptions& options) {
@@ -80,6 +81,7 @@ class EngineHarness {
         Engine::Options engine_options;
         engine_options.cache_disk = options.cache_disk;
         engine_options.cache_disk_bytes = uint64_t{1} << 30;
+        engine_options.pass_cost = options.pass_cost;
         engine_options.log = [this](std::string sentence) { log.push_back(std::move(sentence)); };
         engine_ = std::make_unique<Engine>(*model_, TokenMask(model_->config().vocab_size, true), engine_options);
     }

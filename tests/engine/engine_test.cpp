@@ -275,7 +275,7 @@ TEST(EngineEquality, WithTheMtpHeadsRows) {
 // Drafts of every kind, for sequences alone and in batches, that end by themselves, by a stop or at their limit.
 TEST(EngineEquality, WithDrafts) {
     ColdRuns with_mtp("tiny-bf16", true);
-    for (const SpecMode mode : {SpecMode::mtp, SpecMode::lookup, SpecMode::tree}) {
+    for (const SpecMode mode : {SpecMode::mtp, SpecMode::lookup, SpecMode::tree, SpecMode::automatic}) {
         for (const SpecParams& params :
              {SpecParams{.mode = mode}, SpecParams{.mode = mode, .depth = 3, .top_k = 4, .nodes = 7}}) {
             EngineHarness harness({.parallel = 4, .max_rows = 40, .spec = params});
@@ -303,12 +303,35 @@ TEST(EngineEquality, WithDrafts) {
                 EXPECT_LE(heard->tokens().size(), 4u);
             }
             const EngineMetrics metrics = harness.engine().metrics();
-            EXPECT_GT(metrics.draft_rows, 50) << static_cast<int>(mode);
+            EXPECT_GT(metrics.drafts.all.drafted, 50) << static_cast<int>(mode);
             if (mode != SpecMode::mtp) {
-                EXPECT_GT(metrics.accepted_drafts, 20);
+                EXPECT_GT(metrics.drafts.all.accepted, 20);
             }
         }
     }
+}
+
+// Under mode automatic, by what passes cost: as the clock would have it of a machine where rows are free, and of one
+// where a draft costs as much as the token it may save.
+TEST(Engine, DraftsAreMadeWhereTheyPay) {
+    constexpr double kFree[] = {1.0, 1.0}, kDear[] = {1.0, 2.0};
+    ColdRuns with_mtp("tiny-bf16", true);
+    Request request = request_of(tokens_of(40, 77), 200);
+    request.prediction = with_mtp.of(request).tokens();
+    const auto drafted = [&](const PassCost& cost) {
+        EngineHarness harness({.spec = {.mode = SpecMode::automatic}, .pass_cost = cost});
+        const auto heard = harness.run(request);
+        with_mtp.expect_same(request, *heard, "automatic");
+        return heard->result();
+    };
+    const RequestResult free = drafted(PassCost(kFree, 0.01, 0.01));
+    EXPECT_LT(free.decode_passes, 60);  // the prediction is right
+    EXPECT_GT(free.drafts.head.drafted, 0);
+    EXPECT_GT(free.drafts.lookup.accepted, 100);
+    const RequestResult dear = drafted(PassCost(kDear, 1.0, 1.0));
+    EXPECT_GT(dear.decode_passes, 170);
+    EXPECT_GT(dear.drafts.all.drafted, 0);  // it is tried now and then
+    EXPECT_LT(dear.drafts.all.drafted, 30);
 }
 
 TEST(Engine, WhatSeveralBeginWithIsReadOnce) {

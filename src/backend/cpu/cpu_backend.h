@@ -59,6 +59,8 @@ class CpuBackend : public Backend {
     // At least `bytes` of `buffer`, of which the first `keep` survive when it grows.
     static void grow(Buffer& buffer, size_t bytes, size_t keep = 0);
     size_t prepare_input(const kernels::PackedWeight& weight, size_t offset, TensorView x);
+    void multiply_groups(const kernels::MatmulArgs& args, std::span<const int32_t> groups, int begin, int end,
+                         std::byte* scratch) const;
 
     void plan_attention_tiles(const AttentionShape& shape, std::span<const AttentionSequence> sequences);
     void prepare_queries(TensorView queries, const AttentionShape& shape);

@@ -11,11 +11,16 @@ constexpr size_t kMaxCalls = 8;
 struct Product {
     kernels::PackedWeight weight;
     size_t offset;
+    int panels;  // to be computed
     int first_task;
 };
 
 bool same_input(const kernels::PackedWeight& a, const kernels::PackedWeight& b) {
     return a.activation == b.activation && a.input_scale == b.input_scale;
+}
+
+int num_panels(const LinearCall& call) {
+    return call.groups.empty() ? call.weight->num_panels() : static_cast<int>(call.groups.size());
 }
 
 }  // namespace
@@ -30,11 +35,13 @@ void CpuBackend::linear(std::span<const LinearCall> calls, TensorView x) {
     size_t bytes = 0;
     for (size_t i = 0; i < calls.size(); ++i) {
         const LinearCall& call = calls[i];
-        COLUGO_CHECK(call.weight->k == k && call.out.cols == call.weight->n && call.out.rows == rows);
+        const int outputs = call.groups.empty() ? call.weight->n : num_panels(call) * kernels::kPanel;
+        COLUGO_CHECK(call.weight->k == k && call.out.cols == outputs && call.out.rows == rows);
         Product& product = products[i];
         product.weight = *call.weight;
         product.weight.activation = table_.matmul_activation(call.weight->format, call.weight->activation);
-        panels += product.weight.num_panels();
+        product.panels = num_panels(call);
+        panels += product.panels;
         // The input is rounded or quantized once for all calls that want the same form of it.
         size_t same = 0;
         while (!same_input(products[same].weight, product.weight)) ++same;
@@ -48,22 +55,37 @@ void CpuBackend::linear(std::span<const LinearCall> calls, TensorView x) {
     int tasks = 0;
     for (size_t i = 0; i < calls.size(); ++i) {
         products[i].first_task = tasks;
-        tasks += (products[i].weight.num_panels() + block - 1) / block;
+        tasks += (products[i].panels + block - 1) / block;
     }
     pool_.parallel_for(tasks, [&](int task, int thread) {
         size_t i = calls.size() - 1;
         while (products[i].first_task > task) --i;
         const Product& product = products[i];
         const int begin = (task - product.first_task) * block;
-        const int end = std::min(product.weight.num_panels(), begin + block);
-        table_.matmul({.y = calls[i].out.f32(),
-                       .ldy = calls[i].out.row_stride,
-                       .activation = activations_.data() + product.offset,
-                       .rows = rows,
-                       .weight = &product.weight,
-                       .add = calls[i].add},
-                      begin, end, scratch(thread));
+        const int end = std::min(product.panels, begin + block);
+        const kernels::MatmulArgs args{.y = calls[i].out.f32(),
+                                       .ldy = calls[i].out.row_stride,
+                                       .activation = activations_.data() + product.offset,
+                                       .rows = rows,
+                                       .weight = &product.weight,
+                                       .add = calls[i].add};
+        if (calls[i].groups.empty()) return table_.matmul(args, begin, end, scratch(thread));
+        multiply_groups(args, calls[i].groups, begin, end, scratch(thread));
     });
+}
+
+// Groups [begin, end) of those that are wanted, into the columns where they stand among them.
+void CpuBackend::multiply_groups(const kernels::MatmulArgs& args, std::span<const int32_t> groups, int begin, int end,
+                                 std::byte* scratch) const {
+    for (int run = begin; run < end;) {
+        const int first = groups[static_cast<size_t>(run)];
+        int count = 1;
+        while (run + count < end && groups[static_cast<size_t>(run + count)] == first + count) ++count;
+        kernels::MatmulArgs moved = args;
+        moved.y += static_cast<int64_t>(run - first) * kernels::kPanel;
+        table_.matmul(moved, first, first + count, scratch);
+        run += count;
+    }
 }
 
 // The rows of x in the weight's activation format, at `offset` of the prepared activations. Returns their bytes.
