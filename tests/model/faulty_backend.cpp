@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace colugo::testing {
 
@@ -109,6 +110,67 @@ class PageNotCopied : public CpuBackend {
     void copy_kv(std::byte*, const std::byte*, int, const AttentionShape&) override {}
 };
 
+// Trees whose drafts each have the one before for a parent.
+class Chains {
+ public:
+    void unbranch(DraftRows& drafts) {
+        std::vector<int32_t>& chain = chains_.emplace_back(static_cast<size_t>(drafts.rows));
+        std::iota(chain.begin(), chain.end(), -1);
+        drafts.parents = chain.data();
+    }
+
+ private:
+    std::vector<std::vector<int32_t>> chains_;
+};
+
+class SiblingConvolved : public CpuBackend {
+ public:
+    using CpuBackend::CpuBackend;
+    void gdn_convolution(TensorView out, TensorView inputs, const float* weight, const GdnShape& shape,
+                         std::span<const GdnSequence> sequences) override {
+        Chains chains;
+        std::vector<GdnSequence> without(sequences.begin(), sequences.end());
+        for (GdnSequence& sequence : without) chains.unbranch(sequence.drafts);
+        CpuBackend::gdn_convolution(out, inputs, weight, shape, without);
+    }
+};
+
+class SiblingAttended : public CpuBackend {
+ public:
+    using CpuBackend::CpuBackend;
+    void attention(TensorView out, TensorView queries, const AttentionShape& shape,
+                   std::span<const AttentionSequence> sequences) override {
+        Chains chains;
+        std::vector<AttentionSequence> without(sequences.begin(), sequences.end());
+        for (AttentionSequence& sequence : without) chains.unbranch(sequence.drafts);
+        CpuBackend::attention(out, queries, shape, without);
+    }
+};
+
+std::vector<int32_t> first_rows(const DraftPath& path) {
+    std::vector<int32_t> rows(path.rows.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    return rows;
+}
+
+class RejectedKeyKept : public CpuBackend {
+ public:
+    using CpuBackend::CpuBackend;
+    void attention_commit(const AttentionShape& shape, std::byte* const* pages, const DraftPath& path,
+                          const float* keys, const float* values) override {
+        CpuBackend::attention_commit(shape, pages, {first_rows(path), path.position}, keys, values);
+    }
+};
+
+class RejectedRowKept : public CpuBackend {
+ public:
+    using CpuBackend::CpuBackend;
+    void gdn_commit(const GdnShape& shape, const GdnPageState* pages, const DraftPath& path, const GdnDrafts& kept,
+                    float* window) override {
+        CpuBackend::gdn_commit(shape, pages, {first_rows(path), path.position}, kept, window);
+    }
+};
+
 template <class Faulty>
 std::unique_ptr<CpuBackend> make(const kernels::KernelTable& table, ThreadPool& pool, ComputeMode mode) {
     return std::make_unique<Faulty>(table, pool, mode);
@@ -130,6 +192,14 @@ std::string fault_name(FaultKind fault) {
             return "snapshot_window_skipped";
         case FaultKind::page_not_copied:
             return "page_not_copied";
+        case FaultKind::sibling_convolved:
+            return "sibling_convolved";
+        case FaultKind::sibling_attended:
+            return "sibling_attended";
+        case FaultKind::rejected_key_kept:
+            return "rejected_key_kept";
+        case FaultKind::rejected_row_kept:
+            return "rejected_row_kept";
     }
     return "";
 }
@@ -152,6 +222,14 @@ ModelHarness::BackendFactory faulty_backend_factory(FaultKind fault) {
             return make<SnapshotWindowSkipped>;
         case FaultKind::page_not_copied:
             return make<PageNotCopied>;
+        case FaultKind::sibling_convolved:
+            return make<SiblingConvolved>;
+        case FaultKind::sibling_attended:
+            return make<SiblingAttended>;
+        case FaultKind::rejected_key_kept:
+            return make<RejectedKeyKept>;
+        case FaultKind::rejected_row_kept:
+            return make<RejectedRowKept>;
     }
     return nullptr;
 }

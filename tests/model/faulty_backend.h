@@ -14,6 +14,10 @@ enum class FaultKind {
     split_reduction,          // with several rows, a norm sums its halves apart
     snapshot_window_skipped,  // a snapshot is taken without its convolution window
     page_not_copied,          // a sequence that goes on inside a page does not get the rows before
+    sibling_convolved,        // a draft is convolved with the draft before it in the batch, not with its parent
+    sibling_attended,         // a draft sees what the draft before it in the batch sees, not what its parent does
+    rejected_key_kept,        // keys and values of a tree's first drafts are committed, whichever were accepted
+    rejected_row_kept,        // the same of the recurrent layers' rows
 };
 
 std::string fault_name(FaultKind fault);
