@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
-#include <map>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,7 @@ class Recorder : public RequestListener {
 };
 
 struct EngineOptions {
-    std::string fixture = "tiny-bf16";
+    std::string fixture = "tiny-bf16";  // or the path of a checkpoint's folder
     int parallel = 8;
     int max_rows = 64;
     int threads = 2;
@@ -59,7 +60,7 @@ struct EngineOptions {
 
 inline LaunchOptions launch_options(const EngineOptions& options) {
     LaunchOptions launch;
-    launch.model = std::string(COLUGO_FIXTURES_DIR) + "/" + options.fixture;
+    launch.model = (std::filesystem::path(COLUGO_FIXTURES_DIR) / options.fixture).string();
     launch.threads = options.threads;
     launch.ctx_size = options.ctx_size;
     launch.parallel = options.parallel;
@@ -123,9 +124,10 @@ class EngineHarness {
 // What a request gives that runs alone on an engine nothing ran on before, one thread, the prompt in one pass.
 class ColdRuns {
  public:
-    explicit ColdRuns(std::string fixture = "tiny-bf16", bool with_mtp = false) {
+    explicit ColdRuns(std::string fixture = "tiny-bf16", bool with_mtp = false, int64_t ctx_size = 512) {
         options_.fixture = std::move(fixture);
         options_.with_mtp = with_mtp;
+        options_.ctx_size = ctx_size;
         options_.parallel = 1;
         options_.threads = 1;
         options_.max_rows = 512;
@@ -134,20 +136,28 @@ class ColdRuns {
         model_ = std::make_unique<LoadedModel>(launch);
     }
 
+    int64_t vocab_size() const { return model_->config().vocab_size; }
+
+    // Valid until forget().
     const Recorder& of(const Request& request) {
-        auto& known = runs_[{request.prompt, request.max_tokens, request.sampling.temperature, request.sampling.seed}];
-        if (!known) {
-            Engine engine(*model_, TokenMask(model_->config().vocab_size, true));
-            known = std::make_shared<Recorder>();
-            Request copy = request;
-            copy.wants_logits = true;
-            copy.branch_points.clear();
-            engine.submit(std::move(copy), known);
-            while (engine.step()) {
-            }
-            EXPECT_EQ(known->result().cached_tokens, 0);
+        const auto known = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) {
+            return run.request.prompt == request.prompt && run.request.max_tokens == request.max_tokens &&
+                   run.request.sampling == request.sampling && run.request.stop_ids == request.stop_ids;
+        });
+        if (known != runs_.end()) return *known->heard;
+        Run run{.request = {.prompt = request.prompt,
+                            .max_tokens = request.max_tokens,
+                            .sampling = request.sampling,
+                            .stop_ids = request.stop_ids,
+                            .wants_logits = true},
+                .heard = std::make_shared<Recorder>()};
+        Engine engine(*model_, TokenMask(model_->config().vocab_size, true));
+        engine.submit(run.request, run.heard);
+        while (engine.step()) {
         }
-        return *known;
+        EXPECT_EQ(run.heard->result().cached_tokens, 0);
+        runs_.push_back(std::move(run));
+        return *runs_.back().heard;
     }
 
     void forget() { runs_.clear(); }
@@ -156,6 +166,7 @@ class ColdRuns {
     void expect_same(const Request& request, const Recorder& heard, const std::string& what) {
         const Recorder& cold = of(request);
         EXPECT_EQ(heard.tokens(), cold.tokens()) << what;
+        EXPECT_EQ(heard.result().finish, cold.result().finish) << what;
         const auto vocab = static_cast<size_t>(model_->config().vocab_size);
         const size_t skipped = static_cast<size_t>(heard.first_position()) * vocab;
         ASSERT_EQ(skipped + heard.logits().size(), cold.logits().size()) << what;
@@ -166,10 +177,13 @@ class ColdRuns {
     }
 
  private:
-    using Key = std::tuple<std::vector<int32_t>, int64_t, double, uint64_t>;
+    struct Run {
+        Request request;  // all that counts of it
+        std::shared_ptr<Recorder> heard;
+    };
     EngineOptions options_;
     std::unique_ptr<LoadedModel> model_;
-    std::map<Key, std::shared_ptr<Recorder>> runs_;
+    std::vector<Run> runs_;
 };
 
 // Tokens that differ, from a stream of their own for each seed.

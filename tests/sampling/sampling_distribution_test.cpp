@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sampling/sampler.h"
+#include "support/chi_square.h"
 
 namespace colugo {
 namespace {
@@ -39,28 +40,6 @@ std::vector<double> expected_probabilities(const std::vector<float>& logits, con
     std::vector<double> probabilities(logits.size(), 0.0);
     for (const size_t i : order) probabilities[i] = weight(i) / reached;
     return probabilities;
-}
-
-// The statistic's 1 - 1e-4 quantile, by Wilson and Hilferty's cube-root approximation.
-double chi_square_limit(int degrees) {
-    const double z = 3.719;
-    const double a = 2.0 / (9.0 * degrees);
-    return degrees * std::pow(1.0 - a + z * std::sqrt(a), 3.0);
-}
-
-double chi_square(const std::vector<int>& counts, const std::vector<double>& probabilities, int* degrees) {
-    double statistic = 0.0;
-    *degrees = -1;
-    for (size_t i = 0; i < counts.size(); ++i) {
-        if (probabilities[i] == 0.0) {
-            EXPECT_EQ(counts[i], 0) << "token " << i << " is filtered and was drawn";
-            continue;
-        }
-        const double expected = probabilities[i] * kDraws;
-        statistic += (counts[i] - expected) * (counts[i] - expected) / expected;
-        ++*degrees;
-    }
-    return statistic;
 }
 
 struct Case {
