@@ -1,5 +1,5 @@
-// The cache over a real model: sequences that start, read in pieces, share, are evicted and end at random, and every
-// logit has the bits of a cold run. A backend or a copy with one deliberate fault must break that.
+// The cache over a real model: sequences that start, read in pieces, draft, share, are evicted and end at random, and
+// every logit has the bits of a cold run. A backend or a copy with one deliberate fault must break that.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,10 +16,15 @@ namespace {
 using Tokens = std::vector<int32_t>;
 
 constexpr int64_t kLongest = 130;
+constexpr size_t kDeepest = 7;  // draft
 
 struct Running {
     std::unique_ptr<Lease> lease;
     Tokens tokens;
+    // Behind what a pass feeds.
+    Tokens drafts;
+    std::vector<int32_t> draft_parents;
+    std::vector<int32_t> right;  // drafts that are the next tokens
 };
 
 class RandomRun {
@@ -55,6 +60,8 @@ class RandomRun {
 
     CacheManager cache;
     int64_t compared = 0;  // rows that a snapshot spared the rows before
+    int64_t accepted = 0;  // drafts
+    int64_t rejected = 0;
 
  private:
     size_t below(size_t bound) { return static_cast<size_t>(random_() % bound); }
@@ -72,7 +79,27 @@ class RandomRun {
         if (one.lease) running_.push_back(std::move(one));
     }
 
-    // One pass over some of the running sequences, some rows of each, with snapshots here and there.
+    // The next tokens behind `begin` and wrong ones beside them: two at each depth, in any order, of which the right
+    // one has children.
+    void draft(Running& one, size_t begin) {
+        one.drafts.clear();
+        one.draft_parents.clear();
+        one.right.clear();
+        if (below(4) == 0) return;
+        const size_t depth = below(std::min(one.tokens.size() - begin, kDeepest) + 1);
+        for (int32_t parent = -1; one.right.size() < depth; parent = one.right.back()) {
+            const int32_t token = one.tokens[begin + one.right.size()];
+            const bool right_first = below(2) == 0;
+            for (const bool first : {true, false}) {
+                if (first == right_first) one.right.push_back(static_cast<int32_t>(one.drafts.size()));
+                one.drafts.push_back(first == right_first ? token : (token + 1) % static_cast<int32_t>(vocab_));
+                one.draft_parents.push_back(parent);
+            }
+        }
+    }
+
+    // One pass over some of the running sequences, some rows of each, with snapshots here and there and drafts behind;
+    // a part of the right ones is committed.
     bool feed() {
         std::vector<size_t> members;
         std::vector<SequenceRows> batch;
@@ -80,16 +107,23 @@ class RandomRun {
             Running& one = running_[i];
             const auto pending = one.tokens.size() - static_cast<size_t>(one.lease->length());
             if (pending == 0 || below(3) == 0) continue;
-            const auto count = 1 + below(pending);
+            const auto count = 1 + below(below(2) == 0 ? pending : std::min<size_t>(pending, 9));
             std::vector<int64_t> snapshots;
             for (int64_t position = one.lease->length() + 1;
                  position <= one.lease->length() + static_cast<int64_t>(count); ++position) {
                 if (below(12) == 0) snapshots.push_back(position);
             }
-            cache.prepare(*one.lease, static_cast<int64_t>(count), snapshots);
-            const auto tokens = std::span(one.tokens).subspan(static_cast<size_t>(one.lease->length()), count);
-            batch.push_back({&one.lease->state(), tokens, one.lease->pass_pages(), one.lease->tails()});
+            const auto begin = static_cast<size_t>(one.lease->length());
+            draft(one, begin + count);
+            cache.prepare(*one.lease, static_cast<int64_t>(count), snapshots, static_cast<int64_t>(one.right.size()));
+            batch.push_back({.sequence = &one.lease->state(),
+                             .tokens = std::span(one.tokens).subspan(begin, count),
+                             .pages = one.lease->pass_pages(),
+                             .tails = one.lease->tails(),
+                             .drafts = one.drafts,
+                             .draft_parents = one.draft_parents});
             members.push_back(i);
+            cold(one.tokens);  // no other pass may come before the drafts are committed
         }
         if (batch.empty()) return true;
         const std::vector<float> logits = harness_.pass(batch);
@@ -100,11 +134,22 @@ class RandomRun {
             const size_t count = batch[i].tokens.size();
             const auto end = static_cast<size_t>(one.lease->length());
             const std::vector<float>& expected = cold(one.tokens);
-            same = same && std::memcmp(&logits[row * vocab_], &expected[(end - count) * vocab_],
-                                       count * vocab_ * sizeof(float)) == 0;
-            if (one.lease->cached_len() > 0) compared += static_cast<int64_t>(count);
-            cache.commit(*one.lease, std::span(one.tokens).first(end));
+            const auto same_rows = [&](size_t first, size_t position, size_t rows) {
+                return std::memcmp(&logits[first * vocab_], &expected[position * vocab_],
+                                   rows * vocab_ * sizeof(float)) == 0;
+            };
+            same = same && same_rows(row, end - count, count);
             row += count;
+            for (size_t depth = 0; depth < one.right.size(); ++depth) {
+                same = same && same_rows(row + static_cast<size_t>(one.right[depth]), end + depth, 1);
+            }
+            row += one.drafts.size();
+            if (one.lease->cached_len() > 0) compared += static_cast<int64_t>(count);
+            one.right.resize(below(one.right.size() + 1));
+            harness_.model().commit_drafts(i, one.right);
+            accepted += static_cast<int64_t>(one.right.size());
+            rejected += static_cast<int64_t>(one.drafts.size() - one.right.size());
+            cache.commit(*one.lease, std::span(one.tokens).first(end + one.right.size()));
         }
         return same;
     }
@@ -156,6 +201,8 @@ TEST(CachedModel, GivesTheBitsOfColdRunsOverRandomOperations) {
             ASSERT_EQ(run.cache.fault(), "") << step;
         }
         EXPECT_GT(run.compared, 1000);
+        EXPECT_GT(run.accepted, 200);
+        EXPECT_GT(run.rejected, 500);
         EXPECT_GT(run.cache.counters().hits, 50);
         if (one.sequences < 10) {
             EXPECT_GT(run.cache.counters().evictions, 20);
@@ -177,7 +224,9 @@ TEST_P(CacheFault, IsSeen) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, CacheFault,
                          ::testing::Values(FaultKind::snapshot_window_skipped, FaultKind::pending_row_dropped,
-                                           FaultKind::page_not_copied),
+                                           FaultKind::page_not_copied, FaultKind::sibling_convolved,
+                                           FaultKind::sibling_attended, FaultKind::rejected_key_kept,
+                                           FaultKind::rejected_row_kept),
                          [](const ::testing::TestParamInfo<FaultKind>& fault) { return fault_name(fault.param); });
 
 // Another sequence's state in place of its own.

@@ -69,7 +69,7 @@ ModelHarness::ModelHarness(const LoadedFixture& fixture, const Launch& launch, B
                                       ModelOptions{.kv_type = launch.kv_type,
                                                    .max_rows = launch.max_rows,
                                                    .max_draft_rows = launch.max_draft_rows,
-                                                   .max_draft_sequences = 4});
+                                                   .max_draft_sequences = 5});
     pages_ = std::make_unique<SlotPool>(budget_, static_cast<size_t>(page_bytes()));
 }
 
