@@ -1,13 +1,13 @@
-// Sixteen conversations with words of their own over one small cache: 2,000 random turns, cancels, edits and evictions.
-// Every reply is that of a cold run, which has seen no other conversation, so no word can have crossed; and memory
-// stays within the budget.
+// Sixteen conversations with words of their own over one small cache: 2,000 random turns, cancels, edits and evictions,
+// most of them with drafts. Every reply is that of a cold run, which has seen no other conversation, so no word can
+// have crossed; and memory stays within the budget.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <random>
 
-#include "engine/engine_harness.h"
+#include "engine/spec_harness.h"
 
 namespace colugo::testing {
 namespace {
@@ -26,7 +26,13 @@ uint64_t resident_bytes() {
 
 class Isolation {
  public:
-    Isolation() : harness_({.parallel = 6, .max_rows = 48, .ctx_size = 320, .cached_sequences = 7.0}) {
+    Isolation()
+        : harness_({.parallel = 6,
+                    .max_rows = 48,
+                    .ctx_size = 320,
+                    .cached_sequences = 7.0,
+                    .with_mtp = true,
+                    .spec = {.mode = SpecMode::automatic}}) {
         for (uint64_t i = 0; i < kConversations; ++i) conversations_.push_back(opening(i));
     }
 
@@ -41,6 +47,8 @@ class Isolation {
         EXPECT_GT(metrics.cache.evictions, 200);
         EXPECT_GT(metrics.cache.hits, 500);
         EXPECT_GT(cancelled_, 100);
+        EXPECT_GT(drafts_.accepted, 500);
+        EXPECT_GT(drafts_.rejected(), 500);
         EXPECT_LE(metrics.used_bytes, metrics.cache_bytes);
         EXPECT_LE(resident_bytes(), before + before / 20);
     }
@@ -61,8 +69,12 @@ class Isolation {
             if (tokens.size() > 250 || below(12) == 0) tokens = opening(i);
             if (below(6) == 0) tokens.resize(tokens.size() - below(tokens.size() - 74 + 1));
             tokens = joined(tokens, tokens_of(static_cast<int>(1 + below(20)), random_()));
-            asked.emplace_back(i, request_of(tokens, static_cast<int64_t>(1 + below(6)), below(2) ? 0.0 : 1.0));
-            submitted.push_back(harness_.submit(asked.back().second));
+            Request request = request_of(tokens, static_cast<int64_t>(1 + below(12)), below(2) ? 0.0 : 1.0);
+            request.spec = SpecParams{.mode = static_cast<SpecMode>(below(5))};
+            request.prediction = scripted_prediction(tokens, cold_runs_.of(request).tokens(),
+                                                     {static_cast<int>(below(6)), static_cast<int>(below(6))}, 512);
+            asked.emplace_back(i, request);
+            submitted.push_back(harness_.submit(request));
         }
         for (size_t steps = below(12); steps > 0; --steps) harness_.engine().step();
         for (const EngineHarness::Submitted& one : submitted) {
@@ -71,6 +83,7 @@ class Isolation {
         while (harness_.engine().step()) {
         }
         for (size_t i = 0; i < asked.size(); ++i) check(asked[i].first, asked[i].second, *submitted[i].heard);
+        cold_runs_.forget();
     }
 
     void check(size_t conversation, const Request& request, const Recorder& heard) {
@@ -81,7 +94,7 @@ class Isolation {
             return;
         }
         cold_runs_.expect_same(request, heard, "turn " + std::to_string(turns_));
-        cold_runs_.forget();
+        drafts_.add(heard.result());
         conversations_[conversation] = joined(request.prompt, heard.tokens());
     }
 
@@ -91,6 +104,7 @@ class Isolation {
     std::mt19937_64 random_{17};
     int turns_ = 0;
     int cancelled_ = 0;
+    DraftTally drafts_;
 };
 
 TEST(Isolation, NothingCrossesFromOneConversationToAnother) {
