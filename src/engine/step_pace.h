@@ -14,9 +14,11 @@ class StepPace {
     int64_t prefill_rows(int64_t decode_rows, int64_t most) const;
 
  private:
-    double decode_seconds_ = 0.0;   // of a step that only decodes; 0: not measured
-    int64_t decode_rows_ = 0;       // it had
-    double seconds_per_row_ = 0.0;  // of the prompt, beside decoding; 0: not measured
+    bool is_like_measured(int64_t decode_rows) const;
+
+    double decode_seconds_ = 0.0;  // of a step that only decodes; 0: not measured
+    int64_t decode_rows_ = 0;      // it had
+    double rows_ = 0.0;            // of the prompt, that are thought to fit beside it
 };
 
 }  // namespace colugo
