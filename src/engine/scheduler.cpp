@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kSharedLeast = 64;
 // Tokens that are worth a snapshot where a known sequence parts from this one.
 constexpr int64_t kBranchLeast = 8;
-// A snapshot so near to a prompt's end serves the same prompt again.
+// A snapshot so near to a prompt's end serves the same prompt again; one so far from it, prompts of another end.
 constexpr int64_t kEndMost = 64;
 constexpr int64_t kLeastSpacing = 512;
 
@@ -130,6 +130,9 @@ void Scheduler::plan_snapshots(Sequence& sequence) const {
     if (matched >= lease.cached_len() + kBranchLeast) sequence.want_snapshot(matched);
     const int64_t first = (lease.cached_len() / snapshot_spacing_ + 1) * snapshot_spacing_;
     for (int64_t position = first; position < last; position += snapshot_spacing_) sequence.want_snapshot(position);
+    // What ends a long text is often a question or a date, and another one the next time.
+    const int64_t before_end = (sequence.prompt_len() - kEndMost) / kPage * kPage;
+    if (before_end >= sequence.snapshot_below(before_end) + kLeastSpacing) sequence.want_snapshot(before_end);
     const std::vector<int64_t>& points = sequence.request().branch_points;
     if (points.empty() || points.back() < sequence.prompt_len() - kEndMost) {
         sequence.want_snapshot(sequence.prompt_len() - 1);

@@ -35,6 +35,11 @@ void Sequence::want_snapshot(int64_t position) {
     if (position > fed() && (at == snapshots_.end() || *at != position)) snapshots_.insert(at, position);
 }
 
+int64_t Sequence::snapshot_below(int64_t position) const {
+    const auto at = std::lower_bound(snapshots_.begin(), snapshots_.end(), position);
+    return std::max(fed(), at == snapshots_.begin() ? 0 : *(at - 1));
+}
+
 std::span<const int64_t> Sequence::snapshots_within(int64_t count) {
     const auto begin = std::upper_bound(snapshots_.begin(), snapshots_.end(), fed());
     const auto end = std::upper_bound(begin, snapshots_.end(), fed() + count);

@@ -49,6 +49,8 @@ class Sequence {
 
     // Snapshots to be taken at positions that are still ahead.
     void want_snapshot(int64_t position);
+    // Where the last one below a position is to be taken, or where it began.
+    int64_t snapshot_below(int64_t position) const;
     // Those within the next `count` positions.
     std::span<const int64_t> snapshots_within(int64_t count);
 

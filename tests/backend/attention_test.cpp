@@ -171,6 +171,24 @@ TEST_P(Attention, sees_nothing_below_the_first_position) {
     }
 }
 
+// Angles are made for every row: there is no table that could end before a context does.
+TEST_P(Attention, rotates_by_any_position) {
+    Device device(GetParam(), 2, ComputeMode::bf16);
+    const float frequencies[] = {1.0f, 0.3f, 1e-3f, 1e-7f};
+    for (const int64_t position : {0, 1000, 4095, 32767, 262143}) {
+        const AttentionSequence sequence[] = {{0, 2, position, 0, nullptr}};
+        Matrix cos_sin(2, 8);
+        device.backend.rope_table(cos_sin.view(), sequence, frequencies);
+        for (int row = 0; row < 2; ++row) {
+            for (int i = 0; i < 4; ++i) {
+                const double angle = static_cast<float>(position + row) * frequencies[i];
+                EXPECT_EQ(cos_sin.row(row)[i], static_cast<float>(std::cos(angle))) << position;
+                EXPECT_EQ(cos_sin.row(row)[4 + i], static_cast<float>(std::sin(angle))) << position;
+            }
+        }
+    }
+}
+
 TEST_P(Attention, no_rows_are_no_work) {
     Device device(GetParam(), 2, ComputeMode::bf16);
     Context context(KvType::bf16);

@@ -9,6 +9,7 @@
 
 #include "cache/fake_model.h"
 #include "support/expect_error.h"
+#include "text/thread_seconds.h"
 
 namespace colugo::testing {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 using Tokens = std::vector<int32_t>;
 
 constexpr int64_t kLongest = 200;
+constexpr int kPage = FakeModel::kPage;
 
 uint64_t budget_for(double sequences) {
     const StateFormat format = FakeModel::format();
@@ -219,6 +221,31 @@ TEST_F(CacheManagerTest, WhatManyUseOutlivesWhatOneLeaves) {
     for (int i = 0; i < 14; ++i) run(cache, numbers(10000 + 1000 * i, 150));  // each once
     EXPECT_GT(cache.counters().evictions, 10);
     EXPECT_EQ(run(cache, joined(trunk, numbers(9000, 10))), 96);
+}
+
+// What evicts does so for a while to come, so that the steps between are free of it, and is done at once itself.
+TEST_F(CacheManagerTest, EvictionAmongTenThousandSnapshotsIsQuick) {
+    constexpr size_t kSnapshots = 10000;
+    const StateFormat format = FakeModel::format();
+    CacheManager cache(format, kSnapshots * (format.sequence_bytes(kPage) - 3 * SlotPool::cost_of(1)), kPage);
+    int next = 0;
+    const auto add = [&] {
+        const Tokens tokens = numbers(100 * next++, kPage);
+        std::unique_ptr<Lease> lease = cache.admit(tokens, kPage);
+        cache.prepare(*lease, kPage, {});
+        FakeModel::forward(*lease, tokens, kPage);
+        cache.commit(*lease, tokens);
+        cache.finish(std::move(lease), tokens);
+    };
+    while (cache.counters().evictions == 0) add();
+    EXPECT_GT(cache.num_snapshots(), kSnapshots * 9 / 10);
+    int adds = 0;
+    const double seconds = thread_seconds([&] {
+        for (const int64_t before = cache.counters().evictions; cache.counters().evictions == before; ++adds) add();
+    });
+    EXPECT_GT(adds, 3 * 100);
+    EXPECT_LT(seconds, 0.01);
+    EXPECT_EQ(cache.fault(), "");
 }
 
 TEST_F(CacheManagerTest, ATooSmallBudgetIsRefusedByItsNumbers) {

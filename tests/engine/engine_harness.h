@@ -90,6 +90,7 @@ class EngineHarness {
     std::vector<std::string> log;  // what the engine had to say about its disk
 
     Engine& engine() { return *engine_; }
+    const LoadedModel& model() const { return *model_; }
     int64_t vocab_size() const { return model_->config().vocab_size; }
 
     struct Submitted {
