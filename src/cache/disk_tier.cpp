@@ -8,6 +8,9 @@ namespace {
 
 // Tokens that are worth a read.
 constexpr int64_t kFetchLeast = 64;
+// Beside other work, snapshots are written once 1 / kWriteShare of the budget is used: the rest is to last until those
+// that go next are on disk.
+constexpr uint64_t kWriteShare = 2;
 
 // The end of a conversation and what its last reply began with, where conversations part, and where one was begun. The
 // rest are stations on the way of a single conversation.
@@ -57,7 +60,10 @@ void DiskTier::take_in(DiskStore::Done done) {
 
 void DiskTier::tend() {
     if (std::optional<DiskStore::Done> done = store_.poll()) take_in(std::move(*done));
-    if (store_.busy() || cache_.budget().used() < cache_.budget().limit() / 4 * 3) return;
+}
+
+void DiskTier::write_behind(bool idle) {
+    if (store_.busy() || (!idle && cache_.budget().used() < cache_.budget().limit() / kWriteShare)) return;
     if (all_written_ == cache_.counters().snapshots_taken) return;
     if (PrefixTree::Node* node = next_to_write()) {
         write(*node);

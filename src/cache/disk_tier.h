@@ -23,14 +23,19 @@ class DiskTier {
     DiskTier(CacheManager& cache, DiskStore::Options options);
     ~DiskTier();
 
-    // Takes in what the worker has done and gives it something to write, if there is. Once a step.
+    // Takes in what the worker has done. Once a step.
     void tend();
+    // Gives the worker something to write, where it has nothing to do: what memory may soon have no room for or, when
+    // the engine is idle, anything that is worth it.
+    void write_behind(bool idle);
     // Whether a sequence of these tokens had better wait: the disk has more of them than memory, and reads it.
     bool fetches(std::span<const int32_t> tokens);
     // Writes what is worth it, and waits until it is done. No lease may be left.
     void flush();
 
     const DiskCounters& counters() const { return counters_; }
+    // Something is being written or read, or has been since the last call of anything above.
+    bool at_work() const { return at_work_ != nullptr; }
     uint64_t bytes() const { return store_.bytes(); }
 
  private:

@@ -146,7 +146,8 @@ void Engine::run() {
     for (bool fed = true;;) {
         {
             std::unique_lock lock(mutex_);
-            if (!fed) wake_.wait(lock, [this] { return stopping_ || !mailbox_.empty(); });
+            if (!fed) wake_.wait(lock, [this] { return stopping_ || disk_done_ || !mailbox_.empty(); });
+            disk_done_ = false;
             if (stopping_) break;
         }
         fed = step();
@@ -182,6 +183,8 @@ bool Engine::step() {
     if (disk_) disk_->tend();
     scheduler_.admit();
     const std::span<const Scheduler::Turn> turns = scheduler_.plan();
+    // What is being written is held, and nobody else gets its memory.
+    if (disk_ && !scheduler_.lacks_memory()) disk_->write_behind(turns.empty());
     if (turns.empty()) {
         publish_metrics();
         if (scheduler_.num_waiting() == 0) return false;
@@ -418,7 +421,10 @@ void Engine::publish_metrics() {
     counted_.waiting = static_cast<int64_t>(scheduler_.num_waiting());
     counted_.scheduler = scheduler_.counters();
     counted_.cache = cache_.counters();
-    if (disk_) counted_.disk = disk_->counters();
+    if (disk_) {
+        counted_.disk = disk_->counters();
+        counted_.disk_at_work = disk_->at_work();
+    }
     counted_.cache_bytes = cache_.budget().limit();
     counted_.used_bytes = cache_.budget().used();
     counted_.snapshots = static_cast<int64_t>(cache_.num_snapshots());

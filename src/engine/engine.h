@@ -31,6 +31,7 @@ struct EngineMetrics {
     Scheduler::Counters scheduler;
     CacheCounters cache;
     DiskCounters disk;
+    bool disk_at_work = false;
     uint64_t cache_bytes = 0;  // the budget
     uint64_t used_bytes = 0;   // of it
     int64_t snapshots = 0;
@@ -74,6 +75,8 @@ class Engine {
     EngineMetrics metrics() const;
     // What is wrong with the cache, in a sentence; empty where all holds. For the engine's thread.
     std::string fault() const { return cache_.fault(); }
+    // What memory has of a prompt. For the engine's thread.
+    CacheManager::Lookup look_up(std::span<const int32_t> prompt) const { return cache_.look_up(prompt); }
 
     // What a step fed.
     struct StepRows {

@@ -67,6 +67,7 @@ Sequence* Scheduler::any() const {
 }
 
 void Scheduler::admit() {
+    lacks_memory_ = false;
     for (size_t i = 0; i < waiting_.size();) {
         Sequence& sequence = *waiting_[i];
         if (waits_for_reader(sequence) || (disk_ != nullptr && disk_->fetches(sequence.tokens()))) {
@@ -85,6 +86,7 @@ void Scheduler::admit() {
 bool Scheduler::try_start(Sequence& sequence) {
     if (running_.size() == parallel_) return false;
     std::unique_ptr<Lease> lease = cache_.admit(sequence.tokens(), sequence.worst_length());
+    lacks_memory_ = !lease;
     if (!lease) return false;
     sequence.start(std::move(lease));
     plan_snapshots(sequence);

@@ -40,6 +40,8 @@ class Scheduler {
 
     StepPace& pace() { return pace_; }
     const Counters& counters() const { return counters_; }
+    // The next one to start waits for memory that others have.
+    bool lacks_memory() const { return lacks_memory_; }
     size_t num_waiting() const { return waiting_.size(); }
     size_t num_running() const { return running_.size(); }
 
@@ -60,6 +62,7 @@ class Scheduler {
     int64_t snapshot_spacing_;  // positions
     List waiting_, running_;    // each by priority, then arrival
     std::vector<Turn> turns_;
+    bool lacks_memory_ = false;
     StepPace pace_;
     Counters counters_;
 };

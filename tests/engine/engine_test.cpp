@@ -251,6 +251,36 @@ TEST(EngineEquality, FromDiskWhatMemoryHadNoRoomFor) {
     EXPECT_GT(cached, 0);
 }
 
+// What an engine has when it is killed is what it wrote before.
+TEST(Engine, AnIdleEngineWritesWhatItHas) {
+    const TempFolder folder;
+    EngineHarness harness({.cache_disk = folder.path()});
+    Engine& engine = harness.engine();
+    const auto heard = std::make_shared<Recorder>();
+    {
+        EngineThread running(engine);
+        engine.submit(request_of(tokens_of(150, 1), 3), heard);
+        while (engine.metrics().finished < 1 || engine.metrics().disk.writes < 2) std::this_thread::yield();
+        const EngineMetrics metrics = engine.metrics();
+        EXPECT_EQ(metrics.snapshots, 2);  // behind the prompt and behind the reply
+        EXPECT_LT(metrics.used_bytes, metrics.cache_bytes / 4);
+    }
+    EXPECT_EQ(engine.metrics().disk.writes, 2);
+    EXPECT_EQ(engine.fault(), "");
+}
+
+// What is being written has memory that nobody else gets; so long as a sequence waits for it, no more is written.
+TEST(Engine, WritingLetsWhatWaitsForMemoryBegin) {
+    const TempFolder folder;
+    EngineHarness harness({.parallel = 2, .cached_sequences = 1.1, .cache_disk = folder.path()});
+    for (uint64_t i = 0; i < 6; ++i) harness.run(request_of(tokens_of(70, 20 + i), 2));
+    const int64_t before = harness.engine().metrics().disk.writes;
+    const Request request = request_of(tokens_of(400, 30), 112);
+    const auto heard = harness.run(request);
+    EXPECT_LE(harness.engine().metrics().disk.writes, before + 2);
+    cold().expect_same(request, *heard, "the long one");
+}
+
 TEST(Engine, WhatAnotherModelLeftOnDiskIsNotTaken) {
     const TempFolder folder;
     const Request request = request_of(tokens_of(150, 1), 3);
