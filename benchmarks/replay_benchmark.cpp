@@ -19,7 +19,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-    std::string model, data, json_path, replies_path, spec_mode = "off";
+    std::string model, data, json_path, replies_path, cache_disk, spec_mode = "off";
     SpecParams spec;
     std::vector<std::string> only, without;  // conversations
     std::string cost_of;
@@ -139,9 +139,8 @@ class Replay {
         launch.threads = options.threads;
         launch.cache_bytes = static_cast<uint64_t>(options.cache_gib * 1024 * 1024 * 1024);
         model_ = std::make_unique<LoadedModel>(launch);
-        Engine::Options engine;
-        if (!options.cost_of.empty()) engine.pass_cost = cost_ = cost_of(options);
-        engine_ = std::make_unique<Engine>(*model_, text_.token_mask(model_->config()), engine);
+        if (!options.cost_of.empty()) cost_ = cost_of(options);
+        start_engine();
         stop_ids_ = text_.stop_ids(model_->config());
     }
 
@@ -155,6 +154,8 @@ class Replay {
         }
         seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         report(order.size());
+        if (!options_.cache_disk.empty()) restart();
+        if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json_.dump(1) << "\n";
     }
 
  private:
@@ -167,6 +168,24 @@ class Replay {
         launch.ctx_size = 64;
         LoadedModel model(launch);
         return PassCost(model.model(), launch.spec.nodes);
+    }
+
+    void start_engine() {
+        Engine::Options engine;
+        engine.pass_cost = cost_;
+        engine.cache_disk = options_.cache_disk;
+        engine.cache_disk_bytes = uint64_t{1} << 40;
+        engine.log = [](const std::string& sentence) { fmt::print(stderr, "{}\n", sentence); };
+        engine_ = std::make_unique<Engine>(*model_, text_.token_mask(model_->config()), engine);
+    }
+
+    RequestResult run_request(Request request) {
+        const auto listener = std::make_shared<Quiet>();
+        engine_->submit(std::move(request), listener);
+        while (step()) {
+        }
+        tokens_ = std::move(listener->tokens);
+        return listener->result.value();
     }
 
     // A step, and what it would have cost at the other shape.
@@ -197,34 +216,31 @@ class Replay {
         request.max_tokens = options_.new_tokens;
         request.stop_ids = stop_ids_;
         count_ideal(request.prompt);
-        const auto listener = std::make_shared<Quiet>();
-        engine_->submit(std::move(request), listener);
-        while (step()) {
-        }
-        const RequestResult& result = listener->result.value();
+        last_prompts_[&conversation] = request.prompt;
+        const RequestResult result = run_request(std::move(request));
         prompt_tokens_ += result.prompt_tokens;
         computed_ += result.prompt_tokens - result.cached_tokens;
         prefill_seconds_ += result.prefill_seconds;
         decode_seconds_ += result.decode_seconds;
         generated_ += result.generated_tokens;
         passes_ += result.decode_passes;
-        write_reply(conversation, turn, *listener);
+        write_reply(conversation, turn, result);
         ttft_.push_back(result.ttft_seconds);
         most_used_ = std::max(most_used_, engine_->metrics().used_bytes);
     }
 
-    void write_reply(const Conversation& conversation, size_t turn, const Quiet& heard) {
+    void write_reply(const Conversation& conversation, size_t turn, const RequestResult& result) {
         if (!replies_.is_open()) return;
         Detokenizer detokenizer(text_.tokenizer());
         std::string reply;
-        for (const int32_t token : heard.tokens) detokenizer.feed(token, reply);
+        for (const int32_t token : tokens_) detokenizer.feed(token, reply);
         detokenizer.flush(reply);
         const size_t message = conversation.turns[turn];
         replies_ << ordered_json{{"conversation_id", conversation.id},
                                  {"message", message},
                                  {"reply", reply},
-                                 {"tokens", heard.tokens.size()},
-                                 {"finish", finish_reason_name(heard.result->finish)},
+                                 {"tokens", tokens_.size()},
+                                 {"finish", finish_reason_name(result.finish)},
                                  {"recorded", conversation.messages[message].at("tool_calls")}}
                         .dump(-1, ' ', false, ordered_json::error_handler_t::replace)
                  << "\n";
@@ -237,31 +253,65 @@ class Replay {
         if (!node.snapshot) seen_.attach(node, {.position = length, .pages = {}, .border = {}, .rows = {}, .tail = {}});
     }
 
+    // Asks once more for each conversation's last prompt, of an engine that has only the disk. Those that were still in
+    // memory are written at the end; of the others, what is there is what was written in time.
+    void restart() {
+        std::map<const Conversation*, int64_t> in_memory;
+        for (const auto& [conversation, prompt] : last_prompts_) {
+            in_memory[conversation] = engine_->look_up(prompt).cached_len;
+        }
+        const DiskCounters written = engine_->metrics().disk;
+        engine_.reset();
+        start_engine();
+        int64_t left = 0, hit = 0, left_tokens = 0, hit_tokens = 0;
+        for (const auto& [conversation, prompt] : last_prompts_) {
+            Request request;
+            request.prompt = prompt;
+            request.max_tokens = 0;
+            const RequestResult result = run_request(std::move(request));
+            const int64_t lost = result.prompt_tokens - in_memory[conversation];
+            if (lost < kFar) continue;
+            ++left;
+            hit += result.prompt_tokens - result.cached_tokens < kFar;
+            left_tokens += lost;
+            hit_tokens += std::max<int64_t>(result.cached_tokens - in_memory[conversation], 0);
+        }
+        fmt::print(
+            "{} snapshots written while it ran; after a restart, of {} conversations {} had left memory, and {} of "
+            "these were found; of their {} tokens {}\n",
+            written.writes, last_prompts_.size(), left, hit, left_tokens, hit_tokens);
+        json_["restart"] = {{"conversations", last_prompts_.size()},
+                            {"left_memory", left},
+                            {"found", hit},
+                            {"left_tokens", left_tokens},
+                            {"found_tokens", hit_tokens}};
+    }
+
     void report(size_t turns) {
         std::sort(ttft_.begin(), ttft_.end());
         const EngineMetrics metrics = engine_->metrics();
-        const ordered_json json = {{"turns", turns},
-                                   {"interleaved", options_.interleaved},
-                                   {"cache_gib", options_.cache_gib},
-                                   {"prompt_tokens", prompt_tokens_},
-                                   {"computed_tokens", computed_},
-                                   {"ideal_tokens", ideal_},
-                                   {"prefill_rows", metrics.prefill_rows},
-                                   {"evictions", metrics.cache.evictions},
-                                   {"snapshots", metrics.snapshots},
-                                   {"most_used_bytes", most_used_},
-                                   {"prefill_seconds", prefill_seconds_},
-                                   {"decode_seconds", decode_seconds_},
-                                   {"generated_tokens", generated_},
-                                   {"decode_passes", passes_},
-                                   {"projected_decode_seconds", projected_seconds_},
-                                   {"spec", options_.spec_mode},
-                                   {"spec_depth", options_.spec.depth},
-                                   {"spec_topk", options_.spec.top_k},
-                                   {"spec_nodes", options_.spec.nodes},
-                                   {"drafts", drafts_json(metrics.drafts)},
-                                   {"ttft_seconds_median", ttft_[ttft_.size() / 2]},
-                                   {"seconds", seconds_}};
+        json_ = {{"turns", turns},
+                 {"interleaved", options_.interleaved},
+                 {"cache_gib", options_.cache_gib},
+                 {"prompt_tokens", prompt_tokens_},
+                 {"computed_tokens", computed_},
+                 {"ideal_tokens", ideal_},
+                 {"prefill_rows", metrics.prefill_rows},
+                 {"evictions", metrics.cache.evictions},
+                 {"snapshots", metrics.snapshots},
+                 {"most_used_bytes", most_used_},
+                 {"prefill_seconds", prefill_seconds_},
+                 {"decode_seconds", decode_seconds_},
+                 {"generated_tokens", generated_},
+                 {"decode_passes", passes_},
+                 {"projected_decode_seconds", projected_seconds_},
+                 {"spec", options_.spec_mode},
+                 {"spec_depth", options_.spec.depth},
+                 {"spec_topk", options_.spec.top_k},
+                 {"spec_nodes", options_.spec.nodes},
+                 {"drafts", drafts_json(metrics.drafts)},
+                 {"ttft_seconds_median", ttft_[ttft_.size() / 2]},
+                 {"seconds", seconds_}};
         fmt::print("{} turns, {} conversations at a time, cache {:.2f} GiB\n", turns, options_.interleaved,
                    options_.cache_gib);
         fmt::print("prompt tokens {}, computed {}, ideal {}: {:.4f} x ideal\n", prompt_tokens_, computed_, ideal_,
@@ -279,7 +329,6 @@ class Replay {
                 "a projection, from what passes cost with {}: {:.2f} tok/s in decoding, one token a pass {:.2f}\n",
                 options_.cost_of, static_cast<double>(generated_) / projected_seconds_, 1.0 / cost_->pass(1));
         }
-        if (!options_.json_path.empty()) std::ofstream(options_.json_path) << json.dump(1) << "\n";
     }
 
     void print_drafts(const SpecCounters& drafts) const {
@@ -297,6 +346,8 @@ class Replay {
         fmt::print("\n");
     }
 
+    static constexpr int64_t kFar = 256;  // tokens from a prompt's end at which a snapshot counts as another one's
+
     Options options_;
     ModelText text_;
     std::vector<Conversation> conversations_;
@@ -312,6 +363,9 @@ class Replay {
     std::vector<int32_t> stop_ids_;
     std::ofstream replies_;
     std::vector<double> ttft_;
+    std::vector<int32_t> tokens_;  // of the last reply
+    std::map<const Conversation*, std::vector<int32_t>> last_prompts_;
+    ordered_json json_;
 };
 
 }  // namespace
@@ -338,6 +392,8 @@ int main(int argc, char** argv) {
     app.add_option("--spec-topk", options.spec.top_k)->capture_default_str();
     app.add_option("--spec-nodes", options.spec.nodes)->capture_default_str();
     app.add_option("--cache-gib", options.cache_gib)->capture_default_str();
+    app.add_option("--cache-disk", options.cache_disk,
+                   "Keep snapshots in this folder too, and see what a restart finds there");
     app.add_option("--threads", options.threads)->capture_default_str();
     app.add_option("--json", options.json_path, "Write the figures to this file");
     CLI11_PARSE(app, argc, argv);
