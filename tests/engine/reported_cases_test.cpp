@@ -286,6 +286,7 @@ TEST(ReportedDrafts, PassesWithAndWithoutThemTakeTurns) {
 
 // With drafts there was no memory left for the last tokens of a context, or an assertion failed there.
 TEST(ReportedDrafts, GoUpToTheContextsEnd) {
+    ColdRuns short_context("tiny-bf16", true, 128);
     for (const int64_t left : {1, 2, 3, 8, 20}) {
         EngineHarness harness({.parallel = 1,
                                .ctx_size = 128,
@@ -293,14 +294,12 @@ TEST(ReportedDrafts, GoUpToTheContextsEnd) {
                                .with_mtp = true,
                                .spec = {.mode = SpecMode::tree, .depth = 16, .top_k = 2, .nodes = 32}});
         Request request = request_of(tokens_of(static_cast<int>(128 - left), 60), -1, kHot);
-        Request plain = request;
-        plain.max_tokens = left;
-        request.prediction = joined(request.prompt, drafting_cold().of(plain).tokens());
+        request.prediction = joined(request.prompt, short_context.of(request).tokens());
         for (int time = 0; time < 2; ++time) {
             const auto heard = harness.run(request);
             EXPECT_EQ(heard->result().finish, FinishReason::context);
             EXPECT_EQ(heard->result().drafts.all.accepted > 0, left > 2) << left;
-            drafting_cold().expect_same(plain, *heard, std::to_string(left) + " left");
+            short_context.expect_same(request, *heard, std::to_string(left) + " left");
         }
     }
 }
@@ -383,7 +382,6 @@ TEST(ReportedRuns, APromptOfTheWholeBudgetIsReadOnce) {
         EXPECT_EQ(result.finish, FinishReason::context);
         EXPECT_EQ(result.fed_tokens, 511);
         EXPECT_EQ(result.preemptions, 0);
-        requests[i].max_tokens = 12;
         cold().expect_same(requests[i], *submitted[i].heard, "prompt " + std::to_string(i));
     }
     EXPECT_GT(harness.engine().metrics().cache.evictions, 0);
