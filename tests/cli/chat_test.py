@@ -7,37 +7,17 @@ import re
 import select
 import signal
 import subprocess
-import sys
-import tempfile
 import termios
 import time
-import unittest
 
-COLUGO, FIXTURES = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-TINY = os.path.join(FIXTURES, "tiny-bf16")
+from program import COLUGO, TINY, ProgramCase, colugo, environment, main
+
 PLAIN = "{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content }}<|im_end|>{% endfor %}<|im_start|>"
 FIGURES = re.compile(r"cached (\d+) of (\d+) prompt tokens, prefilled (\d+) at [\d.]+ tok/s, (\d+) new at [\d.]+ tok/s"
                      r"(?:; (\w+))?(?:; seed (\d+))?\n")
 
 
-def environment():
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("COLUGO_")}
-    return {**clean, "TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
-
-
-class ChatCase(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name, text=None):
-        path = os.path.join(self.folder, name)
-        if text is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        return path
-
+class ChatCase(ProgramCase):
     def endless(self):
         """A model without a token that ends a reply."""
         folder = self.path("endless")
@@ -52,16 +32,12 @@ class ChatCase(unittest.TestCase):
         return folder
 
     def run_reply(self, *arguments):
-        done = subprocess.run([COLUGO, "run", "-m", TINY, *map(str, arguments)], capture_output=True, env=environment(),
-                              timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return self.succeed("run", "-m", TINY, *arguments).stdout
 
 
 class PipeTest(ChatCase):
     def chat(self, lines, *arguments, code=0, model=TINY):
-        done = subprocess.run([COLUGO, "chat", "-m", model, *map(str, arguments)], input=lines.encode(), capture_output=True,
-                              env=environment(), timeout=120)
+        done = colugo("chat", "-m", model, *arguments, stdin=lines.encode())
         self.assertEqual(done.returncode, code, done.stderr)
         self.stderr = done.stderr.decode()
         self.figures = FIGURES.findall(self.stderr)
@@ -337,4 +313,4 @@ class TerminalTest(ChatCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main()

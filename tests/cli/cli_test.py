@@ -7,45 +7,15 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-COLUGO, FIXTURES = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-TINY = os.path.join(FIXTURES, "tiny-bf16")
+from program import COLUGO, FIXTURES, TINY, ProgramCase, colugo, environment, main
+
 VOCAB = 512
 PROMPT_IDS = ",".join(str(i * 29 % 479) for i in range(70))
 
 
-def environment(extra=None):
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("COLUGO_")}
-    return {**clean, **(extra or {})}
-
-
-def colugo(*arguments, stdin=b"", env=None, cwd=None):
-    return subprocess.run([COLUGO, *map(str, arguments)], input=stdin, capture_output=True, env=environment(env), cwd=cwd,
-                          timeout=120)
-
-
-class CommandTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name, text=None):
-        path = os.path.join(self.folder, name)
-        if text is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        return path
-
-    def succeed(self, *arguments, **options):
-        done = colugo(*arguments, **options)
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        return done
-
+class CommandTest(ProgramCase):
     def refuse(self, *arguments, words=(), code=1, **options):
         """Fails with one sentence that has the words, and nothing on standard output."""
         done = colugo(*arguments, **options)
@@ -483,4 +453,4 @@ class ToolsTest(CommandTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main()
