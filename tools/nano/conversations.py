@@ -7,7 +7,9 @@ belong to one conversation are often replaced by made-up ones, everywhere in it 
 """
 
 import ast
+import builtins
 import json
+import keyword
 import re
 from collections import Counter
 
@@ -18,6 +20,7 @@ import names
 
 # Never trained on, neither the model nor the tokenizer.
 VALIDATION = ("pallets__flask-5014", "sympy__sympy-18763")
+_PYTHON = {*keyword.kwlist, *dir(builtins)}
 _IDENTIFIER = re.compile(r"(?<![\w<|])[A-Za-z_][A-Za-z0-9_]{3,}(?![\w|>])")
 
 
@@ -74,8 +77,8 @@ class Sampler:
         self.conversations, self.encoder = conversations, encoder
         words = [set(_IDENTIFIER.findall(c.text())) for c in conversations]
         spread = Counter(word for one in words for word in one)
-        # Words of one conversation or two are names of its subject; the rest is language, Python and the shell.
-        self.replaceable = [sorted(word for word in one if spread[word] <= 2) for one in words]
+        # Words of a few conversations are names of their subjects; the rest is language, Python and the shell.
+        self.replaceable = [sorted(word for word in one if spread[word] <= 6 and word not in _PYTHON) for one in words]
 
     def window(self, rng, length, whole_head, renamed=0.65, most=None):
         """About `length` tokens of a random conversation, ending in an answer after an empty thinking block.

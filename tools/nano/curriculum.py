@@ -38,6 +38,7 @@ class Stage:
     renamed: float = 0.65  # share of the conversations with made-up names
     cut: float = 0.0  # share of the conversations whose tools' outputs are cut short, so that more turns fit
     micro_rows: int = 8  # rows of one forward and backward pass
+    own: int = 0  # replies the model writes itself, each step of each worker, to unlearn their loops (own_replies.py)
 
 
 STAGES = (
@@ -48,6 +49,11 @@ STAGES = (
     Stage("more", 1_100_000, 1, 2048, (6e-4, 3e-4), (0.05, 0.25, 0.15), 4, reach=26_000, stutters=0.5, cut=0.6),
     Stage("loops", 800_000, 1, 2048, (5e-4, 3e-4), (0.05, 0.25, 0.2), 4, reach=26_000, stutters=0.6, cut=0.6),
     Stage("names", 700_000, 1, 2048, (4e-4, 2e-5), (0.05, 0.25, 0.2), 8, 26_000, stutters=0.5, renamed=1.0, cut=0.5),
+    Stage("wide", 3_200_000, 1, 4096, (1.2e-3, 9e-4), (0.05, 0.2, 0.2), 4, 26_000, stutters=0.4, renamed=0.9, cut=0.5),
+    Stage("far", 2_600_000, 1, 8192, (9e-4, 4e-4), (0.03, 0.12, 0.25), 4, 30_000, stutters=0.35, renamed=0.9, cut=0.3),
+    Stage("whole", 1_500_000, 1, 16384, (4e-4, 2e-5), (0, 0.1, 0.25), 8, 36_000, stutters=0.25, renamed=0.9, cut=0.2),
+    Stage("own", 1_000_000, 1, 4096, (4e-4, 2e-5), (0.05, 0.2, 0.2), 4, 26_000, stutters=0.3, renamed=0.9, cut=0.5, own=10),
+    Stage("last", 520_000, 1, 4096, (3e-4, 1e-5), (0.05, 0.2, 0.2), 4, 26_000, stutters=0.3, renamed=0.9, cut=0.5, own=12),
 )
 
 

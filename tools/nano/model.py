@@ -356,3 +356,9 @@ class Cache:
         copy.length = self.length
         copy._recurrent, copy._attention = dict(self._recurrent), dict(self._attention)
         return copy
+
+    def copy(self):
+        """A copy of its own, of what the model says now: gradients end here."""
+        copy = self.fork()
+        copy._attention = {layer: [buffer.clone() for buffer in buffers] for layer, buffers in self._attention.items()}
+        return copy

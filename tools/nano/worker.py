@@ -16,17 +16,20 @@ from curriculum import STAGES, Batches
 from export import export
 from losses import head_loss, mtp_losses
 from model import Nano, compile_parts
+from own_replies import OwnReplies
 
 CHECKPOINT_SECONDS = 600
 LOG_STEPS = 20
 WARM_UP = 50  # steps
 MTP_WEIGHTS = (0.3, 0.15, 0.1, 0.07, 0.05, 0.05, 0.05, 0.05)  # of the losses of depth 1..8
+OWN_SHARE = 0.5  # of the rest of the gradient, that of the model's own loops at most
 CHAINS = 96  # a row: places from which deeper drafts are trained
 VALIDATION_WINDOWS, VALIDATION_LENGTH = 4, 2048
 # Sums a step adds to: for traces and for conversations, answers' tokens, losses and hits, calls and exact calls; then
-# the context's tokens and loss; then per depth of drafts the number of means and their sum.
+# the context's tokens and loss; then per depth of drafts the number of means and their sum; then the model's own replies
+# that loop, and all of them.
 COLUMNS = 5
-NUM_SUMS = 2 * COLUMNS + 2 + 2 * len(MTP_WEIGHTS)
+NUM_SUMS = 2 * COLUMNS + 2 + 2 * len(MTP_WEIGHTS) + 2
 
 
 class Worker:
@@ -41,6 +44,7 @@ class Worker:
         training, validation = conversations.split(recorded)
         sampler = conversations.Sampler(training, self.encoder)
         self.batches = Batches(self.encoder, sampler, library.load(), arguments.seed)
+        self.own_replies = OwnReplies(self.model, self.encoder, sampler)
         self.validation = conversations.Sampler(validation, self.encoder)
         self.sums = np.zeros(NUM_SUMS)
 
@@ -105,7 +109,18 @@ class Worker:
             rows = slice(begin, begin + stage.micro_rows)
             self.micro_step(stage, torch.from_numpy(ids[rows]), kinds[rows], torch.from_numpy(weights[rows]), real[rows],
                             torch.from_numpy(positions[rows]), torch.from_numpy(shown[rows]), len(parts))  # fmt: skip
+        if stage.own:
+            self.unlearn_loops(stage, step)
         return self.shared.update(self.index, step + 1, self.rate(stage))
+
+    def unlearn_loops(self, stage, step):
+        """Adds to the gradient, of which it is a part: loops are nearly certain, and their gradients large."""
+        gradient = self.shared.gradients[self.index]
+        before = gradient.clone()
+        gradient.zero_()
+        seed = f"{self.arguments.seed} {self.index} {step} own"
+        self.sums[-2:] += self.own_replies.backward(seed, stage.length, stage.own)
+        gradient.mul_(min(1.0, OWN_SHARE * float(before.norm() / (gradient.norm() + 1e-9)))).add_(before)
 
     def micro_step(self, stage, ids, kinds, weights, real, positions, shown, parts):
         hidden = self.model(shown, positions=positions)
@@ -162,8 +177,10 @@ class Worker:
             if tokens:
                 entry[name] = {"loss": loss / tokens, "accuracy": hits / tokens, "exact": exact / max(1, calls)}
         entry["context"] = t[2 * COLUMNS + 1] / max(1, t[2 * COLUMNS])
-        drafts = t[2 * COLUMNS + 2 :].reshape(-1, 2)
+        drafts = t[2 * COLUMNS + 2 : -2].reshape(-1, 2)
         entry["mtp"] = [hit / count for count, hit in drafts if count]
+        if t[-1]:
+            entry["own_loops"] = t[-2] / t[-1]
         entry.update(exact_mean=self.state["exact"], norm=norm, rate=self.rate(stage), speed=speed)
         self.write(entry)
 
