@@ -17,6 +17,7 @@
 #include "benchmarks/timed_backend.h"
 #include "checkpoint/weights.h"
 #include "model/qwen35.h"
+#include "spec/pass_cost.h"
 #include "spec/token_groups.h"
 
 namespace colugo {
@@ -62,7 +63,7 @@ class Benchmark {
                   .max_rows = std::max(32, options.prefill),
                   .max_draft_rows = options.mtp ? kMaxDraftRows : 0,
                   .max_draft_sequences = options.mtp ? 1 : 0}),
-          logits_(static_cast<size_t>(32 * (config_.vocab_size + kernels::kPanel)) * sizeof(float)) {}
+          logits_(static_cast<size_t>(32 * config_.vocab_size) * sizeof(float)) {}
 
     uint64_t weight_bytes() const {
         uint64_t bytes = 0;
@@ -159,19 +160,13 @@ class Benchmark {
         for (int32_t i = 0; i < kSeen; ++i) {
             seen.add(static_cast<int32_t>(random_() % static_cast<uint32_t>(config_.vocab_size)));
         }
-        pass(0, 1, 1);
         nlohmann::ordered_json json = nlohmann::ordered_json::array();
         fmt::print("\n{:>5} {:>10} {:>12} {:>10}  a level of drafts\n", "rows", "tokens", "ms", "passes");
         for (const TokenGroups* set : {&all, &frequent, &seen}) {
             std::vector<int32_t> groups;
             set->list(groups);
             for (const int rows : {1, 2, 4}) {
-                std::vector<double> times;
-                for (int round = 0; round < std::max(options_.decode, options_.rounds); ++round) {
-                    times.push_back(draft_level(rows, groups));
-                }
-                std::sort(times.begin(), times.end());
-                const double seconds = times[times.size() / 2];
+                const double seconds = time_draft_level(model_, rows, groups);
                 const size_t tokens = groups.size() * kernels::kPanel;
                 fmt::print("{:>5} {:>10} {:>12.2f} {:>10.3f}\n", rows, tokens, seconds * 1e3, seconds / pass_seconds);
                 json.push_back(
@@ -179,27 +174,6 @@ class Benchmark {
             }
         }
         return json;
-    }
-
-    // Seconds of `rows` siblings' drafts behind the sequence's next token.
-    double draft_level(int rows, std::span<const int32_t> groups) {
-        const auto count = static_cast<size_t>(rows);
-        std::vector<int32_t> tokens(count + 1, 1), parents(count + 1, 0);
-        parents[0] = -1;
-        const std::vector<const float*> given(count, model_.recurrent_layout().pending_hidden(sequence_.tail));
-        Buffer hidden(count * static_cast<size_t>(config_.hidden_size) * sizeof(float));
-        double seconds = 0.0;
-        for (const auto& [first, size] : {std::pair<size_t, size_t>{0, 1}, {1, count}}) {
-            const MtpTree trees[] = {{&sequence_, std::span(tokens).first(first + size),
-                                      std::span(parents).first(first + size), first, std::span(given).first(size)}};
-            const auto made = static_cast<int64_t>(size);
-            const auto begin = std::chrono::steady_clock::now();
-            model_.mtp_draft(
-                trees, TensorView(hidden.as<float>(), made, config_.hidden_size),
-                TensorView(logits_.as<float>(), made, static_cast<int64_t>(groups.size()) * kernels::kPanel), groups);
-            seconds = Seconds(std::chrono::steady_clock::now() - begin).count();
-        }
-        return seconds;
     }
 
     nlohmann::ordered_json prefill(int depth) {

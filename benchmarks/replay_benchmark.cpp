@@ -196,8 +196,8 @@ class Replay {
         const EngineMetrics after = engine_->metrics();
         if (after.prefill_rows != before.prefill_rows || after.decode_rows == before.decode_rows) return fed;
         const int64_t drafts = after.drafts.all.drafted - before.drafts.all.drafted;
-        const int64_t levels = after.drafts.head_levels - before.drafts.head_levels;
-        const int64_t head_rows = after.drafts.head_rows - before.drafts.head_rows;
+        const int64_t levels = after.head.levels - before.head.levels;
+        const int64_t head_rows = after.head.rows - before.head.rows;
         projected_seconds_ += cost_->pass(static_cast<double>(after.decode_rows - before.decode_rows + drafts)) +
                               static_cast<double>(levels) * cost_->draft(0) +
                               static_cast<double>(head_rows) * (cost_->draft(1) - cost_->draft(0));

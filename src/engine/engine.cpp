@@ -230,12 +230,11 @@ void Engine::draft(std::span<const Scheduler::Turn> turns) {
     int64_t rows = 0;
     for (const Scheduler::Turn& turn : turns) rows += turn.rows;
     const auto begin = Sequence::Clock::now();
-    drafter_->draft(
-        targets_, rows,
-        [this](size_t target, int64_t position, DraftLogits logits) {
-            adjust_drafts(*drafted_[target], position, logits);
-        },
-        counted_.drafts);
+    const HeadWork work = drafter_->draft(targets_, rows, [this](size_t target, int64_t position, DraftLogits logits) {
+        adjust_drafts(*drafted_[target], position, logits);
+    });
+    counted_.head.levels += work.levels;
+    counted_.head.rows += work.rows;
     const double seconds = std::chrono::duration<double>(Sequence::Clock::now() - begin).count();
     counted_.drafts.draft_seconds += seconds;
     for (Sequence* sequence : drafted_) {

@@ -25,6 +25,7 @@ struct EngineMetrics {
     int64_t prefill_rows = 0;  // rows of the model's first layer, by what they were
     int64_t decode_rows = 0;
     SpecCounters drafts;
+    HeadWork head;
     int64_t most_sequences = 0;  // of one step
     int64_t generated_tokens = 0;
     double step_seconds = 0.0;  // in all

@@ -27,12 +27,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCheckpoint = "checkpoint";
-constexpr const char* kWork = "work";
-constexpr const char* kLock = "work/lock";
-constexpr const char* kJob = "work/job.json";
-constexpr const char* kSteps = "work/steps.jsonl";
-constexpr const char* kScratch = "work/scratch";
-constexpr const char* kTemporary = "work/unfinished-file";
+constexpr const char* kProgress = "progress";
+constexpr const char* kLock = "progress/lock";
+constexpr const char* kJob = "progress/job.json";
+constexpr const char* kSteps = "progress/steps.jsonl";
+constexpr const char* kScratch = "progress/scratch";
+constexpr const char* kTemporary = "progress/unfinished-file";
 constexpr uint64_t kMaxJobBytes = uint64_t{64} << 20;
 
 // "a/b/" and "a/b" are one folder, whose neighbour is "a/b.partial".
@@ -149,7 +149,7 @@ CheckpointWriter::CheckpointWriter(const std::string& destination, const std::ve
     } else {
         continue_shards();
     }
-    for (const std::string& folder : {path(kCheckpoint), path(kWork), partial_, parent_}) sync_folder(folder);
+    for (const std::string& folder : {path(kCheckpoint), path(kProgress), partial_, parent_}) sync_folder(folder);
 }
 
 CheckpointWriter::~CheckpointWriter() = default;
@@ -164,7 +164,7 @@ void CheckpointWriter::check_partial() const {
     bool ours = fs::is_directory(partial_, error);
     for (fs::directory_iterator entry(partial_, error), end; !error && entry != end; entry.increment(error)) {
         const std::string name = entry->path().filename().string();
-        ours = ours && (name == kCheckpoint || name == kWork);
+        ours = ours && (name == kCheckpoint || name == kProgress);
     }
     if (ours && !error) return;
     fail(ErrorCode::invalid_argument,
@@ -189,7 +189,7 @@ bool CheckpointWriter::enter(bool resume, uint64_t extra_bytes) {
         check_space(extra_bytes);
         if (!make_folder(partial_)) refuse_partial();
     }
-    make_folder(path(kWork));
+    make_folder(path(kProgress));
     take_lock();
     return begun;
 }

@@ -2,7 +2,7 @@
 // piece; what is finished survives a crash; and DST appears whole or not at all.
 //
 //   DST.partial/checkpoint/   what DST will hold; renamed to DST by publish()
-//   DST.partial/work/         lock, job.json (what the run was asked for), steps.jsonl (what it finished), scratch/
+//   DST.partial/progress/     lock, job.json (what the run was asked for), steps.jsonl (what it finished), scratch/
 //
 // A run that ends at any point leaves either DST.partial, which a later run continues, or DST complete, perhaps beside
 // a DST.partial without a checkpoint, which a later run sweeps away.

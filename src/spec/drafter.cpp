@@ -56,7 +56,7 @@ float* Drafter::hidden_of(const Growing& growing, size_t row) const {
     return hidden_.as<float>() + (slot * rows + row) * hidden_size_;
 }
 
-void Drafter::draft(std::span<Target> targets, int64_t rows, Adjust adjust, SpecCounters& counters) {
+HeadWork Drafter::draft(std::span<Target> targets, int64_t rows, Adjust adjust) {
     rows_ = rows;
     spent_ = 0.0;
     explores_ = ++steps_since_trial_ >= kStepsBetweenTrials;
@@ -66,18 +66,20 @@ void Drafter::draft(std::span<Target> targets, int64_t rows, Adjust adjust, Spec
         add_lookup(target);
         acceptance_.estimate(*target.tree);
     }
-    draft_by_head(targets, adjust, counters);
+    const HeadWork work = draft_by_head(targets, adjust);
     cut(targets);
+    return work;
 }
 
-void Drafter::draft_by_head(std::span<Target> targets, Adjust adjust, SpecCounters& counters) {
+HeadWork Drafter::draft_by_head(std::span<Target> targets, Adjust adjust) {
+    HeadWork work;
     begin_growing(targets);
     for (int depth = 1;; ++depth) {
         drop_what_does_not_pay(targets, depth);
-        if (growing_.empty()) return;
+        if (growing_.empty()) return work;
         if (depth == 1) choose_groups();
-        ++counters.head_levels;
-        counters.head_rows += draft_level(adjust);
+        ++work.levels;
+        work.rows += draft_level(adjust);
         std::erase_if(growing_, [&](Growing* one) { return !choose_rows(*one, depth); });
     }
 }

@@ -11,7 +11,6 @@
 #include "spec/draft_tree.h"
 #include "spec/lookup_drafter.h"
 #include "spec/pass_cost.h"
-#include "spec/spec_counters.h"
 #include "spec/spec_params.h"
 #include "spec/token_groups.h"
 
@@ -25,6 +24,12 @@ struct DraftLogits {
     int32_t token(size_t index) const {
         return groups[index / kernels::kPanel] * kernels::kPanel + static_cast<int32_t>(index % kernels::kPanel);
     }
+};
+
+// What the MTP head computed.
+struct HeadWork {
+    int64_t levels = 0;  // passes
+    int64_t rows = 0;    // in these
 };
 
 class Drafter {
@@ -47,8 +52,8 @@ class Drafter {
     // model.
     Drafter(Qwen35& model, const SpecParams& limits, int max_targets, std::optional<PassCost> cost);
 
-    // rows: of the coming pass, without drafts. Adds the head's work to the counters.
-    void draft(std::span<Target> targets, int64_t rows, Adjust adjust, SpecCounters& counters);
+    // rows: of the coming pass, without drafts.
+    HeadWork draft(std::span<Target> targets, int64_t rows, Adjust adjust);
     // What came of a tree of draft(), as Acceptance::record has it.
     void record(const DraftTree& tree, std::span<const int32_t> path, bool drawn) {
         acceptance_.record(tree, path, drawn);
@@ -70,7 +75,7 @@ class Drafter {
         size_t first_new = 0;
     };
 
-    void draft_by_head(std::span<Target> targets, Adjust adjust, SpecCounters& counters);
+    HeadWork draft_by_head(std::span<Target> targets, Adjust adjust);
     void begin_growing(std::span<Target> targets);
     void choose_groups();
     int64_t draft_level(Adjust adjust);

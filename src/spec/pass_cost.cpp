@@ -64,17 +64,15 @@ class Scratch {
         });
     }
 
-    // A level of `rows` drafts that have one parent; rows <= 2.
+    // A level of `rows` drafts that have one parent.
     double draft(int rows, std::span<const int32_t> groups) {
         restart();
         const SequenceRows batch[] = {{.sequence = &sequence_, .tokens = kToken}};
         model_.forward(batch);
         const float* const given = model_.recurrent_layout().pending_hidden(sequence_.tail);
-        const std::vector<int32_t> tokens(static_cast<size_t>(rows) + 1, 0), parents = [&] {
-            std::vector<int32_t> list(tokens.size(), 0);
-            list[0] = -1;
-            return list;
-        }();
+        const std::vector<int32_t> tokens(static_cast<size_t>(rows) + 1, 0);
+        std::vector<int32_t> parents(tokens.size(), 0);
+        parents[0] = -1;
         const std::vector<const float*> hidden(static_cast<size_t>(rows), given);
         const auto columns = static_cast<int64_t>(groups.size()) * kernels::kPanel;
         const auto level = [&](size_t first, size_t count) {
@@ -103,6 +101,10 @@ class Scratch {
 };
 
 }  // namespace
+
+double time_draft_level(Qwen35& model, int rows, std::span<const int32_t> groups) {
+    return Scratch(model).draft(rows, groups);
+}
 
 PassCost::PassCost(Qwen35& model, int most_rows) {
     Scratch scratch(model);

@@ -9,6 +9,9 @@
 
 namespace colugo {
 
+// The least seconds that `rows` siblings' drafts by the head took in a few runs, over groups of the vocabulary.
+double time_draft_level(Qwen35& model, int rows, std::span<const int32_t> groups);
+
 class PassCost {
  public:
     // Runs passes of 1, 2, 4, ... rows, not more than most_rows, and drafts by the head where the model has one.

@@ -32,10 +32,9 @@ nlohmann::ordered_json drafts_json(const SpecCounters& counters) {
     for (const SpecCounters::Tokens& tokens : counters.by_depth) {
         if (tokens.drafted > 0) by_depth.push_back(json(tokens));
     }
-    return {
-        {"passes", counters.passes},           {"drafted", counters.all.drafted}, {"accepted", counters.all.accepted},
-        {"head", json(counters.head)},         {"lookup", json(counters.lookup)}, {"by_depth", std::move(by_depth)},
-        {"head_levels", counters.head_levels}, {"head_rows", counters.head_rows}, {"seconds", counters.draft_seconds}};
+    return {{"passes", counters.passes},        {"drafted", counters.all.drafted}, {"accepted", counters.all.accepted},
+            {"head", json(counters.head)},      {"lookup", json(counters.lookup)}, {"by_depth", std::move(by_depth)},
+            {"seconds", counters.draft_seconds}};
 }
 
 }  // namespace colugo

@@ -21,16 +21,13 @@ struct SpecCounters {
     Tokens head, lookup;  // a draft of both counts for both
     // [depth - 1] passes with a draft at that depth, and with an accepted one
     std::array<Tokens, kMaxDraftRows> by_depth;
-    int64_t head_levels = 0;     // passes of the MTP head
-    int64_t head_rows = 0;       // in these
     double draft_seconds = 0.0;  // spent on making drafts
 
     // A verified tree, and what of it was accepted.
     void record(const DraftTree& tree, std::span<const int32_t> path);
 };
 
-// {"passes": .., "drafted": .., "accepted": .., "head": {..}, "lookup": {..}, "by_depth": [..],
-// "head_levels": .., "head_rows": .., "seconds": ..}
+// {"passes": .., "drafted": .., "accepted": .., "head": {..}, "lookup": {..}, "by_depth": [..], "seconds": ..}
 nlohmann::ordered_json drafts_json(const SpecCounters& counters);
 
 }  // namespace colugo

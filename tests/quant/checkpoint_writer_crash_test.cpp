@@ -52,11 +52,11 @@ void expect_continues(const std::string& destination, const Content& expected) {
     if (published) {
         EXPECT_EQ(folder_content(destination), expected);
         // While anything but the job is left to sweep, a later run is told that all is done.
-        EXPECT_TRUE(std::filesystem::exists(destination + ".partial/work/job.json") ||
-                    !std::filesystem::exists(destination + ".partial/work/steps.jsonl"));
+        EXPECT_TRUE(std::filesystem::exists(destination + ".partial/progress/job.json") ||
+                    !std::filesystem::exists(destination + ".partial/progress/steps.jsonl"));
     }
     set_fault(Fault::none);
-    if (published && !std::filesystem::exists(destination + ".partial/work/job.json")) {
+    if (published && !std::filesystem::exists(destination + ".partial/progress/job.json")) {
         EXPECT_ERROR(ErrorCode::invalid_argument, "out already exists", do_small_run(destination, true));
     } else {
         const int steps = do_small_run(destination, true);

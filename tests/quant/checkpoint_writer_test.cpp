@@ -42,7 +42,7 @@ class CheckpointWriterTest : public ::testing::Test {
         const MappedFile file(path);
         return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
     }
-    std::string steps_path() const { return out_ + ".partial/work/steps.jsonl"; }
+    std::string steps_path() const { return out_ + ".partial/progress/steps.jsonl"; }
     void append(const std::string& path, std::string_view text) {
         std::ofstream(path, std::ios::app | std::ios::binary) << text;
     }
@@ -207,8 +207,8 @@ TEST_F(CheckpointWriterTest, RefusesFinishedStepsWithoutTheirBytes) {
     EXPECT_ERROR(ErrorCode::invalid_file, shard, open(true));
     fs::remove_all(out_ + ".partial/checkpoint");
     EXPECT_ERROR(ErrorCode::invalid_file, shard, open(true));
-    fs::remove(out_ + ".partial/work/job.json");
-    EXPECT_ERROR(ErrorCode::invalid_file, "finished steps but no work/job.json", open(true));
+    fs::remove(out_ + ".partial/progress/job.json");
+    EXPECT_ERROR(ErrorCode::invalid_file, "finished steps but no progress/job.json", open(true));
 }
 
 TEST_F(CheckpointWriterTest, RefusesWhatIsInTheWay) {
@@ -279,7 +279,7 @@ TEST_F(CheckpointWriterTest, TwoRunsCannotShareAFolder) {
     EXPECT_ERROR(ErrorCode::invalid_argument, "out is being made by another run", open(true));
     EXPECT_ERROR(ErrorCode::invalid_argument, "out is being made by another run", open(false));
     do_small_step(*first, 0);
-    EXPECT_ERROR(ErrorCode::invalid_argument, "out.partial/work/lock", open(true));
+    EXPECT_ERROR(ErrorCode::invalid_argument, "out.partial/progress/lock", open(true));
 }
 
 TEST_F(CheckpointWriterTest, DoesNotPublishOverWhatAppearedMeanwhile) {

@@ -334,7 +334,7 @@ class QuantizeTest(unittest.TestCase):
         source = os.path.join(FIXTURES, "tiny-bf16")
         process = subprocess.Popen([COLUGO, "quantize", source, self.path("out")], stderr=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
-        while not os.path.exists(self.path("out.partial/work/steps.jsonl")):
+        while not os.path.exists(self.path("out.partial/progress/steps.jsonl")):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, notes = process.communicate(timeout=60)
