@@ -26,7 +26,7 @@ struct Options {
 
 class Stream : public RequestListener {
  public:
-    void token(int32_t) override {
+    void token(const DrawnToken&) override {
         const Clock::time_point now = Clock::now();
         if (tokens_++ > 0) gaps_.push_back(std::chrono::duration<double>(now - last_).count());
         last_ = now;

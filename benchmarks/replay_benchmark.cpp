@@ -119,7 +119,7 @@ std::vector<std::pair<size_t, size_t>> order_of(const std::vector<Conversation>&
 
 class Quiet : public RequestListener {
  public:
-    void token(int32_t token) override { tokens.push_back(token); }
+    void token(const DrawnToken& drawn) override { tokens.push_back(drawn.token); }
     void finished(const RequestResult& finished_result) override { result = finished_result; }
     std::optional<RequestResult> result;
     std::vector<int32_t> tokens;

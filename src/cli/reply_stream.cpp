@@ -12,9 +12,9 @@ void ReplyStream::prefilled(int64_t done, int64_t total) {
     wake_.notify_one();
 }
 
-void ReplyStream::token(int32_t token) {
+void ReplyStream::token(const DrawnToken& drawn) {
     const std::lock_guard lock(mutex_);
-    news_.tokens.push_back(token);
+    news_.tokens.push_back(drawn.token);
     fresh_ = true;
     wake_.notify_one();
 }

@@ -22,7 +22,7 @@ class ReplyStream : public RequestListener {
     };
 
     void prefilled(int64_t done, int64_t total) override;
-    void token(int32_t token) override;
+    void token(const DrawnToken& drawn) override;
     void finished(const RequestResult& result) override;
 
     // What has come since the last call; waits for something, but no longer than this.

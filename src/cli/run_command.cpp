@@ -44,7 +44,8 @@ class Printer : public RequestListener {
     void logits(int64_t, TensorView rows) override {
         keep_error([&] { logits_->append(rows); });
     }
-    void token(int32_t token) override {
+    void token(const DrawnToken& drawn) override {
+        const int32_t token = drawn.token;
         bar_.finish();
         std::string text;
         if (print_ids_) {

@@ -48,6 +48,7 @@ Engine::Engine(LoadedModel& model, TokenMask tokens, Options options)
       scheduler_(cache_, disk_.get(), model.plan().parallel, model.max_rows()),
       sampler_(std::move(tokens)),
       max_waiting_(options.max_waiting),
+      token_bytes_(std::move(options.token_bytes)),
       logits_(static_cast<size_t>(logit_rows(model) * model.config().vocab_size) * sizeof(float)) {
     COLUGO_CHECK(sampler_.tokens().size() == model.config().vocab_size);
     const auto parallel = static_cast<size_t>(model.plan().parallel);
@@ -108,6 +109,11 @@ void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size)
         fail(ErrorCode::invalid_argument, "the number of new tokens is {}; expected 0 or more, or -1 for no limit",
              request.max_tokens);
     }
+    if (request.top_logprobs < -1 || request.top_logprobs > kMostTopLogprobs) {
+        fail(ErrorCode::invalid_argument, "the number of top log-probabilities is {}; expected 0 to {}, or -1 for none",
+             request.top_logprobs, kMostTopLogprobs);
+    }
+    StopStrings(request.stop_strings);  // says what is wrong with them
     const int64_t room = ctx_size - prompt_len;
     if (room < 0 || (room == 0 && request.max_tokens != 0)) {
         fail(ErrorCode::resource_exhausted, "the prompt has {} tokens, which leaves no room in a context of {}",
@@ -118,6 +124,9 @@ void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size)
 RequestId Engine::submit(Request request, std::shared_ptr<RequestListener> listener) {
     COLUGO_CHECK(listener);
     check_request(request, model_.config().vocab_size, model_.plan().ctx_size);
+    if (!request.stop_strings.empty() && !token_bytes_) {
+        fail(ErrorCode::invalid_argument, "the request has stop strings, and the model no tokenizer");
+    }
     const std::lock_guard lock(mutex_);
     if (outstanding_ >= max_waiting_ + model_.plan().parallel) {
         fail(ErrorCode::resource_exhausted, "{} requests wait already; expected at most {}",
@@ -388,10 +397,26 @@ std::optional<FinishReason> Engine::draw(Sequence& sequence, int64_t position, s
     ++result.generated_tokens;
     ++counted_.generated_tokens;
     sequence.append(token);
-    sequence.listener().token(token);
+    if (give(sequence, token, logits)) return FinishReason::stop;
     // Nobody asks what comes after the last one.
     if (result.generated_tokens == sequence.limit()) return sequence.at_limit();
     return std::nullopt;
+}
+
+// Tells the listener of a token. True: it completes a stop string.
+bool Engine::give(Sequence& sequence, int32_t token, std::span<const float> logits) {
+    StopStrings& stops = sequence.stop_strings();
+    const bool stopped = token_bytes_ && stops.feed(token_bytes_(token));
+    if (stopped) sequence.result().cut_bytes = stops.held();
+    DrawnToken drawn{.token = token, .held_bytes = stops.held(), .logprob = 0.0f, .top_logprobs = {}};
+    if (const int wanted = sequence.request().top_logprobs; wanted >= 0) {
+        const double log_sum = log_sum_exp(logits, sampler_.tokens());
+        drawn.logprob = token_logprob(logits, log_sum, token);
+        const auto top = std::span(top_logprobs_).first(static_cast<size_t>(wanted));
+        drawn.top_logprobs = top.first(top_logprobs(top, logits, log_sum, sampler_.tokens()));
+    }
+    sequence.listener().token(drawn);
+    return stopped;
 }
 
 void Engine::finish(Sequence& sequence, FinishReason reason) {

@@ -2,7 +2,9 @@
 // or run(), and owns everything else.
 #pragma once
 
+#include <array>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -39,8 +41,8 @@ struct EngineMetrics {
     int64_t pages = 0;
 };
 
-// Throws invalid_argument for a prompt or parameters that cannot be accepted, resource_exhausted when the prompt does
-// not fit in a context of ctx_size.
+// Throws invalid_argument for a prompt, parameters or stop strings that cannot be accepted, resource_exhausted when the
+// prompt does not fit in a context of ctx_size.
 void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size);
 
 class Engine {
@@ -50,7 +52,9 @@ class Engine {
         std::string cache_disk = {};                // a folder for what leaves the cache; empty: none
         uint64_t cache_disk_bytes = 0;              // of it at most
         std::function<void(std::string)> log = {};  // sentences about what is lost there; on the engine's thread
-        std::optional<PassCost> pass_cost = {};     // taken as it is; absent: measured, where the drafts that pay count
+        // The bytes of a token, for stop strings; absent: requests that have any are refused.
+        std::function<std::string_view(int32_t)> token_bytes = {};
+        std::optional<PassCost> pass_cost = {};  // taken as it is; absent: measured, where the drafts that pay count
     };
     // tokens: the ids that may be drawn. The model must outlive the engine. Throws what DiskTier throws.
     Engine(LoadedModel& model, TokenMask tokens, Options options);
@@ -106,6 +110,7 @@ class Engine {
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
     void settle(Sequence& sequence, size_t index, float* logits);
     std::optional<FinishReason> draw(Sequence& sequence, int64_t position, std::span<const float> logits);
+    bool give(Sequence& sequence, int32_t token, std::span<const float> logits);
     void finish(Sequence& sequence, FinishReason reason);
     void count_step(const StepRows& rows, double seconds);
     void publish_metrics();
@@ -127,6 +132,7 @@ class Engine {
     Scheduler scheduler_;
     Sampler sampler_;
     int max_waiting_;
+    std::function<std::string_view(int32_t)> token_bytes_;
     std::optional<Drafter> drafter_;
     Buffer logits_;  // [rows whose logits a step may look at, vocab_size]
     std::vector<SequenceRows> batch_;
@@ -136,6 +142,7 @@ class Engine {
     std::vector<int32_t> logit_rows_;
     std::vector<int32_t> path_;
     std::vector<float> largest_;
+    std::array<TokenLogprob, kMostTopLogprobs> top_logprobs_;
     std::vector<Message> taken_;
     EngineMetrics counted_;
 };

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/tensor_view.h"
+#include "sampling/logprobs.h"
 #include "sampling/sampling_params.h"
 #include "spec/spec_counters.h"
 #include "spec/spec_params.h"
@@ -20,7 +22,9 @@ struct Request {
     std::vector<int32_t> prompt;  // at least one token
     int64_t max_tokens = -1;      // new tokens; -1: as many as the context holds
     SamplingParams sampling = {};
-    std::vector<int32_t> stop_ids = {};  // end the text; the one drawn is no part of it
+    std::vector<int32_t> stop_ids = {};          // end the text; the one drawn is no part of it
+    std::vector<std::string> stop_strings = {};  // end it where the first of them begins, in the bytes of its tokens
+    int top_logprobs = -1;                       // of each token, besides its own; -1: not even that
     // Positions in the prompt where other conversations are likely to part from it, ascending: snapshots are taken
     // there.
     std::vector<int64_t> branch_points = {};
@@ -41,8 +45,9 @@ struct RequestResult {
     int64_t cached_tokens = 0;     // of the prompt, that an earlier snapshot spared
     int64_t fed_tokens = 0;        // rows that were computed, in prefill and decode
     int64_t generated_tokens = 0;  // given to the listener
-    int64_t decode_passes = 0;     // that fed a drawn token, and drafts behind it
-    SpecCounters drafts = {};      // in these passes
+    int64_t cut_bytes = 0;      // the reply's last bytes that are a stop string, and what its last token has behind it
+    int64_t decode_passes = 0;  // that fed a drawn token, and drafts behind it
+    SpecCounters drafts = {};   // in these passes
     int64_t preemptions = 0;
     double queue_seconds = 0.0;    // until it was admitted
     double prefill_seconds = 0.0;  // from then until the logits of the prompt's last token
@@ -65,6 +70,15 @@ struct RequestResult {
     static double rate(double amount, double seconds) { return seconds > 0.0 ? amount / seconds : 0.0; }
 };
 
+struct DrawnToken {
+    int32_t token;
+    // The reply's last bytes, of this token and those before it, that may turn out to begin a stop string.
+    int64_t held_bytes;
+    // Where the request wants them, and gone with the call.
+    float logprob;
+    std::span<const TokenLogprob> top_logprobs;  // most likely first
+};
+
 // Called on the engine's thread, in this order; must not throw and not wait. What it is given is gone when it returns.
 class RequestListener {
  public:
@@ -74,7 +88,7 @@ class RequestListener {
     // Raw logits [rows, vocab_size] of positions first_position, first_position + 1, ..., in order, where the request
     // wants them.
     virtual void logits(int64_t /*first_position*/, TensorView /*logits*/) {}
-    virtual void token(int32_t token) = 0;
+    virtual void token(const DrawnToken& drawn) = 0;
     // The last call.
     virtual void finished(const RequestResult& result) = 0;
 };

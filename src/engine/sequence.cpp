@@ -13,7 +13,8 @@ Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListene
       snapshots_(request_.branch_points),
       spec_(within(request_.spec.value_or(spec_limits), spec_limits)),
       seen_(vocab_size),
-      history_(vocab_size) {
+      history_(vocab_size),
+      stop_strings_(request_.stop_strings) {
     const int64_t room = ctx_size - prompt_len();
     const bool context_first = request_.max_tokens < 0 || request_.max_tokens > room;
     limit_ = context_first ? room : request_.max_tokens;

@@ -12,6 +12,7 @@
 #include "spec/draft_tree.h"
 #include "spec/lookup_drafter.h"
 #include "spec/token_groups.h"
+#include "text/stop_strings.h"
 
 namespace colugo {
 
@@ -71,6 +72,8 @@ class Sequence {
     void set_waited() { has_waited_ = true; }
 
     TokenHistory& history() { return history_; }
+    // Fed all that was given so far.
+    StopStrings& stop_strings() { return stop_strings_; }
     RequestListener& listener() { return *listener_; }
     RequestResult& result() { return result_; }
     double seconds_since_submission() const { return std::chrono::duration<double>(Clock::now() - submitted_).count(); }
@@ -92,6 +95,7 @@ class Sequence {
     bool has_started_ = false;
     bool has_waited_ = false;
     TokenHistory history_;
+    StopStrings stop_strings_;
     RequestResult result_;
     Clock::time_point submitted_ = Clock::now();
 };

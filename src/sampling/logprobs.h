@@ -8,6 +8,8 @@
 
 namespace colugo {
 
+inline constexpr int kMostTopLogprobs = 20;
+
 struct TokenLogprob {
     int32_t token;
     float logprob;  // natural logarithm, <= 0

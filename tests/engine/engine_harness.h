@@ -23,7 +23,12 @@ class Recorder : public RequestListener {
         if (logits_.empty()) first_position_ = first_position;
         logits_.insert(logits_.end(), rows.f32(), rows.f32() + rows.rows * rows.cols);
     }
-    void token(int32_t token) override { tokens_.push_back(token); }
+    void token(const DrawnToken& drawn) override {
+        tokens_.push_back(drawn.token);
+        held_.push_back(drawn.held_bytes);
+        logprobs_.push_back({{drawn.token, drawn.logprob}});
+        logprobs_.back().insert(logprobs_.back().end(), drawn.top_logprobs.begin(), drawn.top_logprobs.end());
+    }
     void finished(const RequestResult& result) override {
         EXPECT_FALSE(result_) << "finished twice";
         result_ = result;
@@ -31,6 +36,10 @@ class Recorder : public RequestListener {
 
     const std::vector<std::pair<int64_t, int64_t>>& progress() const { return prefilled_; }
     const std::vector<int32_t>& tokens() const { return tokens_; }
+    // Behind each token.
+    const std::vector<int64_t>& held() const { return held_; }
+    // Of each token: its own, then the likeliest ones.
+    const std::vector<std::vector<TokenLogprob>>& logprobs() const { return logprobs_; }
     // [positions from first_position() on, vocab_size]
     const std::vector<float>& logits() const { return logits_; }
     int64_t first_position() const { return first_position_; }
@@ -40,10 +49,25 @@ class Recorder : public RequestListener {
  private:
     std::vector<std::pair<int64_t, int64_t>> prefilled_;
     std::vector<int32_t> tokens_;
+    std::vector<int64_t> held_;
+    std::vector<std::vector<TokenLogprob>> logprobs_;
     std::vector<float> logits_;
     int64_t first_position_ = 0;
     std::optional<RequestResult> result_;
 };
+
+// The fixtures have no tokenizer: a token is one to four letters of few, so that strings turn up in the text.
+inline std::string_view letters_of(int32_t token) {
+    constexpr std::string_view kLetters = "abcabbacaabcccabbbacab";
+    const auto number = static_cast<size_t>(token);
+    return kLetters.substr(number * 7 % 18, 1 + number % 4);
+}
+
+inline std::string text_of(std::span<const int32_t> tokens) {
+    std::string text;
+    for (const int32_t token : tokens) text += letters_of(token);
+    return text;
+}
 
 struct EngineOptions {
     std::string fixture = "tiny-bf16";  // or the path of a checkpoint's folder
@@ -83,6 +107,7 @@ class EngineHarness {
         engine_options.cache_disk = options.cache_disk;
         engine_options.cache_disk_bytes = uint64_t{1} << 30;
         engine_options.pass_cost = options.pass_cost;
+        engine_options.token_bytes = letters_of;
         engine_options.log = [this](std::string sentence) { log.push_back(std::move(sentence)); };
         engine_ = std::make_unique<Engine>(*model_, TokenMask(model_->config().vocab_size, true), engine_options);
     }
@@ -143,16 +168,21 @@ class ColdRuns {
     const Recorder& of(const Request& request) {
         const auto known = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) {
             return run.request.prompt == request.prompt && run.request.max_tokens == request.max_tokens &&
-                   run.request.sampling == request.sampling && run.request.stop_ids == request.stop_ids;
+                   run.request.sampling == request.sampling && run.request.stop_ids == request.stop_ids &&
+                   run.request.stop_strings == request.stop_strings && run.request.top_logprobs == request.top_logprobs;
         });
         if (known != runs_.end()) return *known->heard;
         Run run{.request = {.prompt = request.prompt,
                             .max_tokens = request.max_tokens,
                             .sampling = request.sampling,
                             .stop_ids = request.stop_ids,
+                            .stop_strings = request.stop_strings,
+                            .top_logprobs = request.top_logprobs,
                             .wants_logits = true},
                 .heard = std::make_shared<Recorder>()};
-        Engine engine(*model_, TokenMask(model_->config().vocab_size, true));
+        Engine::Options options;
+        options.token_bytes = letters_of;
+        Engine engine(*model_, TokenMask(model_->config().vocab_size, true), options);
         engine.submit(run.request, run.heard);
         while (engine.step()) {
         }
@@ -163,11 +193,19 @@ class ColdRuns {
 
     void forget() { runs_.clear(); }
 
-    // Tokens equal, and every logit the engine computed has the bits of the cold run's.
+    // Tokens and all that is said of them equal, and every logit the engine computed has the bits of the cold run's.
     void expect_same(const Request& request, const Recorder& heard, const std::string& what) {
         const Recorder& cold = of(request);
         EXPECT_EQ(heard.tokens(), cold.tokens()) << what;
         EXPECT_EQ(heard.result().finish, cold.result().finish) << what;
+        EXPECT_EQ(heard.result().cut_bytes, cold.result().cut_bytes) << what;
+        EXPECT_EQ(heard.held(), cold.held()) << what;
+        const auto same = [](const TokenLogprob& a, const TokenLogprob& b) {
+            return a.token == b.token && a.logprob == b.logprob;
+        };
+        EXPECT_TRUE(std::ranges::equal(heard.logprobs(), cold.logprobs(), [&](const auto& a, const auto& b) {
+            return std::ranges::equal(a, b, same);
+        })) << what;
         const auto vocab = static_cast<size_t>(model_->config().vocab_size);
         const size_t skipped = static_cast<size_t>(heard.first_position()) * vocab;
         ASSERT_EQ(skipped + heard.logits().size(), cold.logits().size()) << what;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cmath>
 #include <random>
 #include <thread>
 
@@ -477,10 +478,77 @@ TEST(Engine, ALongPromptDoesNotStopAStream) {
 // Counts, and takes no memory to do so.
 class Counter : public RequestListener {
  public:
-    void token(int32_t) override { ++tokens; }
+    void token(const DrawnToken&) override { ++tokens; }
     void finished(const RequestResult&) override {}
     int tokens = 0;
 };
+
+// The reply ends with the token that completes one, and says how much of its bytes is none of the text.
+TEST(Engine, StopStringsAreFoundAcrossTokens) {
+    EngineHarness harness;
+    int inside_a_token = 0, several_tokens = 0;
+    for (uint64_t seed = 0; seed < 24; ++seed) {
+        Request request = request_of(tokens_of(12, 900 + seed), 40, 1.0);
+        const Tokens free = cold().of(request).tokens();
+        const std::string text = text_of(free);
+        const std::string stop = text.substr(20 + seed, 2 + seed % 7);
+        request.stop_strings = {"not there", stop};
+        const auto heard = harness.run(request);
+        EXPECT_EQ(heard->result().finish, FinishReason::stop);
+        EXPECT_EQ(heard->tokens(), first(free, std::ssize(heard->tokens())));
+        EXPECT_EQ(heard->result().generated_tokens, std::ssize(heard->tokens()));
+        std::string given = text_of(heard->tokens());
+        const size_t all = given.size();
+        given.resize(all - static_cast<size_t>(heard->result().cut_bytes));
+        EXPECT_EQ(given, text.substr(0, text.find(stop)));
+        // Not one token too many.
+        EXPECT_EQ(text_of(first(heard->tokens(), std::ssize(heard->tokens()) - 1)).find(stop), std::string::npos);
+        inside_a_token += given.size() + stop.size() < all;
+        several_tokens += stop.size() > letters_of(heard->tokens().back()).size();
+        cold().expect_same(request, *heard, stop);
+    }
+    EXPECT_GT(inside_a_token, 3);
+    EXPECT_GT(several_tokens, 3);
+}
+
+TEST(Engine, StopStringsNeedTheBytesOfTokens) {
+    LoadedModel own(launch_options({}));
+    Engine engine(own, TokenMask(own.config().vocab_size, true));
+    Request request = request_of({1, 2});
+    request.stop_strings = {"a"};
+    EXPECT_THROW(engine.submit(request, std::make_shared<Recorder>()), Error);
+    request.stop_strings = {""};
+    EXPECT_THROW(EngineHarness().engine().submit(request, std::make_shared<Recorder>()), Error);
+}
+
+TEST(Engine, LogprobsAreThoseOfTheRawLogits) {
+    EngineHarness harness;
+    Request request = request_of(tokens_of(9, 31), 12, 1.3);
+    request.sampling.top_k = 5;
+    request.top_logprobs = 3;
+    const auto heard = harness.run(request);
+    const TokenMask all(harness.vocab_size(), true);
+    const auto vocab = static_cast<size_t>(harness.vocab_size());
+    int below_the_top = 0;
+    for (size_t i = 0; i < heard->tokens().size(); ++i) {
+        const auto row = static_cast<size_t>(8 + static_cast<int64_t>(i) - heard->first_position());
+        const std::span logits(heard->logits().data() + row * vocab, vocab);
+        const auto probability = [&](int32_t token) {
+            double sum = 0.0;
+            for (const float logit : logits) sum += std::exp(double{logit});
+            return std::exp(double{logits[static_cast<size_t>(token)]}) / sum;
+        };
+        const std::vector<TokenLogprob>& given = heard->logprobs()[i];
+        ASSERT_EQ(given.size(), 4u);
+        EXPECT_EQ(given[0].token, heard->tokens()[i]);
+        for (const TokenLogprob& one : given) EXPECT_NEAR(std::exp(one.logprob), probability(one.token), 1e-5);
+        EXPECT_EQ(logits[static_cast<size_t>(given[1].token)], *std::max_element(logits.begin(), logits.end()));
+        below_the_top += given[0].token != given[1].token;
+    }
+    EXPECT_GT(below_the_top, 0);
+    request.top_logprobs = kMostTopLogprobs + 1;
+    EXPECT_THROW(harness.engine().submit(request, std::make_shared<Recorder>()), Error);
+}
 
 TEST(Engine, AStepTakesNothingFromTheHeapOnceItIsWarm) {
     EngineHarness harness({.parallel = 3});
@@ -495,6 +563,26 @@ TEST(Engine, AStepTakesNothingFromTheHeapOnceItIsWarm) {
     for (int step = 0; step < 100; ++step) harness.engine().step();
     EXPECT_EQ(allocation_count(), before);
     EXPECT_EQ(counters[2]->tokens, 140);
+}
+
+// Predictions keep the lookups at work, and the head drafts whenever it is asked.
+TEST(Engine, NorDoesOneWithDrafts) {
+    EngineHarness harness({.parallel = 2, .with_mtp = true, .spec = {.mode = SpecMode::automatic}});
+    std::vector<std::shared_ptr<Counter>> counters;
+    for (const SpecMode mode : {SpecMode::tree, SpecMode::automatic}) {
+        counters.push_back(std::make_shared<Counter>());
+        Request request = request_of(tokens_of(30, 200), 400);
+        request.prediction = first(cold().of(request).tokens(), 350);
+        request.spec = SpecParams{.mode = mode};
+        harness.engine().submit(std::move(request), counters.back());
+    }
+    while (counters[0]->tokens < 100 || counters[1]->tokens < 100) harness.engine().step();
+    const size_t before = allocation_count();
+    const int64_t passes = harness.engine().metrics().head.levels;
+    for (int step = 0; step < 20; ++step) harness.engine().step();
+    EXPECT_EQ(allocation_count(), before);
+    EXPECT_GT(harness.engine().metrics().head.levels, passes);
+    EXPECT_LT(counters[0]->tokens, 400);
 }
 
 TEST(Engine, RequestsMayComeFromManyThreads) {

@@ -32,7 +32,7 @@ class Hashes : public RequestListener {
             rows_.push_back(hash);
         }
     }
-    void token(int32_t token) override { tokens_.push_back(token); }
+    void token(const DrawnToken& drawn) override { tokens_.push_back(drawn.token); }
     void finished(const RequestResult& result) override { result_ = result; }
 
     const Tokens& tokens() const { return tokens_; }

@@ -36,6 +36,7 @@ class SpecMatrix : public ::testing::Test {
         Request free = request;
         free.max_tokens = longest;
         free.stop_ids.clear();
+        free.stop_strings.clear();
         request.prediction = scripted_prediction(request.prompt, plain().of(free).tokens(), accepted, vocab_size());
     }
 };
@@ -54,6 +55,7 @@ TEST_F(SpecMatrix, EveryWayToDraw) {
                 const size_t i = requests.size();
                 requests.push_back(request_of(some_tokens(18 + 5 * static_cast<int64_t>(i), 300 + i), 44));
                 requests.back().sampling = way.params;
+                requests.back().top_logprobs = static_cast<int>(i % 4) - 1;
                 if (predicted) script(requests.back(), {6, 0, 2, 1, 7}, 44);
                 submitted.push_back(harness.submit(requests.back()));
             }
@@ -105,7 +107,8 @@ TEST_F(SpecMatrix, EveryColumnOfAPage) {
     }
 }
 
-// A stop, the limit and the context's end in every place of an accepted path; what is kept then is what was given.
+// A stop, a stop string, the limit and the context's end in every place of an accepted path; what is kept then is what
+// was given.
 TEST_F(SpecMatrix, EveryEndInsideAnAcceptedPath) {
     constexpr int64_t kContext = 96;
     ColdRuns plain_here(spec_model(), true, kContext);
@@ -138,6 +141,12 @@ TEST_F(SpecMatrix, EveryEndInsideAnAcceptedPath) {
             Request free = request;
             request.stop_ids = {plain_here.of(free).tokens()[static_cast<size_t>(end)]};
             run(request, FinishReason::stop, "stop" + place);
+
+            // A string that begins in one token and ends in the next one, if it does not turn up before.
+            request.stop_ids.clear();
+            request.stop_strings = {
+                text_of(std::span(plain_here.of(free).tokens()).subspan(static_cast<size_t>(end), 2))};
+            run(request, FinishReason::stop, "stop string" + place);
 
             request = request_of(some_tokens(kContext - end, 600 + static_cast<uint64_t>(end)), -1, 1.0);
             script(request, {15}, 34);
