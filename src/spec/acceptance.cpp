@@ -6,7 +6,8 @@ namespace colugo {
 
 namespace {
 
-constexpr float kPriorSeen = 8.0f;   // drafts that what is assumed before any is seen counts for
+// Drafts that what is assumed before any is seen counts for, and levels of the head.
+constexpr float kPriorSeen = 4.0f, kPriorLevels = 2.0f;
 constexpr float kMostSeen = 256.0f;  // beyond which the past fades
 // The head's probabilities that one class ends at.
 constexpr float kHeadEnds[] = {0.02f, 0.1f, 0.3f, 0.5f, 0.7f, 0.85f, 0.95f};
@@ -39,13 +40,13 @@ float assumed(size_t head, size_t lookup) {
 
 }  // namespace
 
-void Acceptance::Rate::record(bool hit) {
+void Acceptance::Rate::record(float share) {
     if (seen >= kMostSeen) {
         seen *= 0.5f;
         accepted *= 0.5f;
     }
     seen += 1.0f;
-    if (hit) accepted += 1.0f;
+    accepted += share;
 }
 
 Acceptance::Acceptance() {
@@ -57,7 +58,7 @@ Acceptance::Acceptance() {
             }
         }
     }
-    head_.fill({kPriorSeen * 0.7f, kPriorSeen});
+    head_.fill({kPriorLevels * 0.7f, kPriorLevels});
 }
 
 size_t Acceptance::cell(const DraftEvidence& evidence, int depth) {
@@ -80,22 +81,19 @@ float Acceptance::head_share(int depth) const {
     return head_[std::min(static_cast<size_t>(depth), kHeadDepths) - 1].value();
 }
 
+void Acceptance::record_head(int depth, float share) {
+    head_[std::min(static_cast<size_t>(depth), kHeadDepths) - 1].record(share);
+}
+
 void Acceptance::record(const DraftTree& tree, std::span<const int32_t> path, bool drawn) {
     const size_t parents = path.size() + (drawn ? 1 : 0);
     for (size_t i = 0; i < parents; ++i) {
         const int32_t parent = i > 0 ? path[i - 1] : -1;
         const int32_t accepted = i < path.size() ? path[i] : -1;
-        int32_t likeliest = -1;
         for (int32_t child = parent + 1; child < static_cast<int32_t>(tree.nodes().size()); ++child) {
             const DraftNode& node = tree.node(child);
-            if (node.parent != parent) continue;
-            rates_[cell(node.evidence, node.depth)].record(child == accepted);
-            if (node.evidence.head > 0.0f &&
-                (likeliest < 0 || node.evidence.head > tree.node(likeliest).evidence.head)) {
-                likeliest = child;
-            }
+            if (node.parent == parent) rates_[cell(node.evidence, node.depth)].record(child == accepted ? 1.0f : 0.0f);
         }
-        if (likeliest >= 0) head_[std::min(i, kHeadDepths - 1)].record(likeliest == accepted);
     }
 }
 

@@ -18,8 +18,10 @@ class Acceptance {
     float share(const DraftEvidence& evidence, int depth) const;
     // Sets the probability of every node.
     void estimate(DraftTree& tree) const;
-    // For what the MTP head finds likeliest at a depth, before it is asked.
+    // For what the MTP head finds likeliest at a depth, before it is asked: what it found there lately.
     float head_share(int depth) const;
+    // The head was asked at a depth, and what it finds likeliest is accepted with this probability.
+    void record_head(int depth, float share);
 
     // A tree was verified, and `path` of it accepted. drawn: a token was drawn behind the path, which is no child of
     // it.
@@ -31,16 +33,15 @@ class Acceptance {
         float seen = 0.0f;
 
         float value() const { return accepted / seen; }
-        void record(bool hit);
+        void record(float share);
     };
     static constexpr size_t kHeadClasses = 9, kLookupClasses = 5, kDepthClasses = 3;
     static constexpr size_t kHeadDepths = 16;
 
     static size_t cell(const DraftEvidence& evidence, int depth);
-    Rate& head_rate(int depth);
 
     std::array<Rate, kHeadClasses * kLookupClasses * kDepthClasses> rates_;
-    std::array<Rate, kHeadDepths> head_;  // of the likeliest child by the head
+    std::array<Rate, kHeadDepths> head_;  // of the likeliest child
 };
 
 }  // namespace colugo

@@ -9,9 +9,9 @@ namespace colugo {
 
 namespace {
 
-// Under mode automatic, after so many steps without drafts by the head it is tried again: what it costs is under half a
-// percent, and the text may have become one that it knows.
-constexpr int kStepsBetweenTrials = 32;
+// Under mode automatic, after so many steps without drafts by the head it is tried again: the text may have become one
+// that it knows. While it has not, the trials get rarer, and cost less than half a percent.
+constexpr int kLeastSteps = 32, kMostSteps = 512;
 
 bool is_automatic(const SpecParams& params) {
     return params.mode == SpecMode::automatic;
@@ -36,7 +36,8 @@ Drafter::Drafter(Qwen35& model, const SpecParams& limits, int max_targets, std::
       cost_(std::move(cost)),
       frequent_(model.config().vocab_size),
       wanted_(model.config().vocab_size),
-      all_(static_cast<size_t>(max_targets)) {
+      all_(static_cast<size_t>(max_targets)),
+      steps_to_trial_(kLeastSteps) {
     COLUGO_CHECK(cost_ || !is_automatic(limits));
     frequent_.add_frequent();
     if (!limits.uses_head() || !model.has_mtp()) return;
@@ -59,7 +60,8 @@ float* Drafter::hidden_of(const Growing& growing, size_t row) const {
 HeadWork Drafter::draft(std::span<Target> targets, int64_t rows, Adjust adjust) {
     rows_ = rows;
     spent_ = 0.0;
-    explores_ = ++steps_since_trial_ >= kStepsBetweenTrials;
+    explores_ = ++steps_since_trial_ >= steps_to_trial_;
+    if (explores_) steps_to_trial_ = std::min(steps_to_trial_ * 2, kMostSteps);
     for (Target& target : targets) {
         target.tree->clear();
         if (!target.params.uses_lookup()) continue;
@@ -69,6 +71,13 @@ HeadWork Drafter::draft(std::span<Target> targets, int64_t rows, Adjust adjust) 
     const HeadWork work = draft_by_head(targets, adjust);
     cut(targets);
     return work;
+}
+
+void Drafter::record(const DraftTree& tree, std::span<const int32_t> path, bool drawn) {
+    acceptance_.record(tree, path, drawn);
+    const bool head_was_right =
+        std::any_of(path.begin(), path.end(), [&](int32_t index) { return tree.node(index).evidence.head > 0.0f; });
+    if (head_was_right) steps_to_trial_ = kLeastSteps;
 }
 
 HeadWork Drafter::draft_by_head(std::span<Target> targets, Adjust adjust) {
@@ -140,7 +149,7 @@ int64_t Drafter::draft_level(Adjust adjust) {
 }
 
 // The most probable tokens become children of the node.
-void Drafter::add_children(const Growing& growing, int32_t node, std::span<float> logits, Adjust adjust) const {
+void Drafter::add_children(const Growing& growing, int32_t node, std::span<float> logits, Adjust adjust) {
     constexpr float kNone = -std::numeric_limits<float>::infinity();
     const Target& target = *growing.target;
     const int depth = node >= 0 ? target.tree->node(node).depth + 1 : 1;
@@ -157,7 +166,9 @@ void Drafter::add_children(const Growing& growing, int32_t node, std::span<float
         const auto best = std::max_element(logits.begin(), logits.end());
         if (std::isinf(*best)) return;  // no token is left
         const auto share = static_cast<float>(std::exp(static_cast<double>(*best - largest)) / total);
-        target.tree->add(node, candidates.token(static_cast<size_t>(best - logits.begin())), {.head = share});
+        const auto token = candidates.token(static_cast<size_t>(best - logits.begin()));
+        const int32_t added = target.tree->add(node, token, {.head = share});
+        if (child == 0) acceptance_.record_head(depth, acceptance_.share(target.tree->node(added).evidence, depth));
         *best = kNone;
     }
 }

@@ -55,9 +55,7 @@ class Drafter {
     // rows: of the coming pass, without drafts.
     HeadWork draft(std::span<Target> targets, int64_t rows, Adjust adjust);
     // What came of a tree of draft(), as Acceptance::record has it.
-    void record(const DraftTree& tree, std::span<const int32_t> path, bool drawn) {
-        acceptance_.record(tree, path, drawn);
-    }
+    void record(const DraftTree& tree, std::span<const int32_t> path, bool drawn);
     // A pass took so long.
     void record_pass(int64_t rows, double seconds) {
         if (cost_) cost_->record_pass(rows, seconds);
@@ -81,7 +79,7 @@ class Drafter {
     int64_t draft_level(Adjust adjust);
     bool choose_rows(Growing& growing, int depth);
     void drop_what_does_not_pay(std::span<Target> targets, int depth);
-    void add_children(const Growing& growing, int32_t node, std::span<float> logits, Adjust adjust) const;
+    void add_children(const Growing& growing, int32_t node, std::span<float> logits, Adjust adjust);
     void add_lookup(Target& target) const;
     void cut(std::span<Target> targets);
     double best_rate(std::span<Target> targets, size_t* count);
@@ -104,9 +102,11 @@ class Drafter {
     std::vector<std::pair<float, DraftTree*>> ranked_;  // nodes' probabilities
     // Of the step.
     int64_t rows_ = 0;
-    double spent_ = 0.0;         // seconds of drafting, as cost_ has it
-    bool explores_ = false;      // what did not pay lately is tried once more
-    int steps_since_trial_ = 0;  // of the head
+    double spent_ = 0.0;     // seconds of drafting, as cost_ has it
+    bool explores_ = false;  // what did not pay lately is tried once more
+    // Of the head.
+    int steps_since_trial_ = 0;
+    int steps_to_trial_;
 };
 
 }  // namespace colugo
