@@ -326,7 +326,9 @@ TEST_F(SpecMatrix, FromDiskAfterARestart) {
 
 TEST_F(SpecMatrix, ACancelledReplyGoesOnFromWhatWasKept) {
     for (const SpecMode mode : kModes) {
-        EngineHarness harness(options({.mode = mode}));
+        EngineOptions launch = options({.mode = mode});
+        launch.max_rows = 80;  // a prompt is one step
+        EngineHarness harness(launch);
         DraftTally tally;
         for (int passes = 0; passes <= 8; ++passes) {
             Request request = request_of(some_tokens(50 + 3 * passes, 40 + static_cast<uint64_t>(passes)), 60, 1.0);
