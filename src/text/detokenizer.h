@@ -5,6 +5,7 @@
 #include <string>
 
 #include "text/tokenizer.h"
+#include "text/utf8.h"
 
 namespace colugo {
 
@@ -22,12 +23,12 @@ class Detokenizer {
     void feed(int32_t id, std::string& out);
 
     // The end of the text: an unfinished character becomes one U+FFFD. The next token begins a new text.
-    void flush(std::string& out);
+    void flush(std::string& out) { characters_.flush(out); }
 
  private:
     const Tokenizer* tokenizer_;
     bool skip_special_;
-    std::string held_;  // the beginning of a character
+    Utf8Stream characters_;
 };
 
 }  // namespace colugo

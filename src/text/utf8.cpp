@@ -90,4 +90,25 @@ size_t ascii_prefix(std::string_view text) {
     return i;
 }
 
+void Utf8Stream::feed(std::string_view bytes, std::string& out) {
+    held_.append(bytes);
+    size_t done = 0;
+    while (done < held_.size()) {
+        const Utf8Step step = utf8_step(held_, done);
+        if (step.kind == Utf8Step::incomplete) break;
+        if (step.kind == Utf8Step::character) {
+            out.append(held_, done, step.length);
+        } else {
+            out.append(kReplacementCharacter);
+        }
+        done += step.length;
+    }
+    held_.erase(0, done);
+}
+
+void Utf8Stream::flush(std::string& out) {
+    if (!held_.empty()) out.append(kReplacementCharacter);
+    held_.clear();
+}
+
 }  // namespace colugo

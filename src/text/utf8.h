@@ -33,6 +33,19 @@ void append_utf8(uint32_t code_point, std::string& out);
 // `text` itself if it is UTF-8, else a copy in `storage` with the rule applied.
 std::string_view to_valid_utf8(std::string_view text, std::string& storage);
 
+// Bytes, as they come, to whole characters.
+class Utf8Stream {
+ public:
+    // Appends to `out` the characters these bytes complete, and U+FFFD for bytes that can be no character. The first
+    // bytes of an unfinished character, at most three, are held back.
+    void feed(std::string_view bytes, std::string& out);
+    // The end of the text: an unfinished character becomes one U+FFFD. What comes next begins a new text.
+    void flush(std::string& out);
+
+ private:
+    std::string held_;
+};
+
 struct Utf8Character {
     uint32_t code_point;
     uint32_t length;  // bytes
