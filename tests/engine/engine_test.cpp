@@ -309,7 +309,10 @@ TEST(EngineEquality, WithDrafts) {
     for (const SpecMode mode : {SpecMode::mtp, SpecMode::lookup, SpecMode::tree, SpecMode::automatic}) {
         for (const SpecParams& params :
              {SpecParams{.mode = mode}, SpecParams{.mode = mode, .depth = 3, .top_k = 4, .nodes = 7}}) {
-            EngineHarness harness({.parallel = 4, .max_rows = 40, .spec = params});
+            // Mode automatic takes rows for free, whatever the machine does beside.
+            constexpr double kFree[] = {1.0, 1.0};
+            EngineHarness harness(
+                {.parallel = 4, .max_rows = 40, .spec = params, .pass_cost = PassCost(kFree, 0.01, 0.01)});
             std::vector<Request> requests;
             for (uint64_t i = 0; i < 4; ++i) {
                 requests.push_back(request_of(tokens_of(static_cast<int>(20 + 11 * i), 300 + i),
@@ -567,7 +570,11 @@ TEST(Engine, AStepTakesNothingFromTheHeapOnceItIsWarm) {
 
 // Predictions keep the lookups at work, and the head drafts whenever it is asked.
 TEST(Engine, NorDoesOneWithDrafts) {
-    EngineHarness harness({.parallel = 2, .with_mtp = true, .spec = {.mode = SpecMode::automatic}});
+    constexpr double kFree[] = {1.0, 1.0};
+    EngineHarness harness({.parallel = 2,
+                           .with_mtp = true,
+                           .spec = {.mode = SpecMode::automatic},
+                           .pass_cost = PassCost(kFree, 0.01, 0.01)});
     std::vector<std::shared_ptr<Counter>> counters;
     for (const SpecMode mode : {SpecMode::tree, SpecMode::automatic}) {
         counters.push_back(std::make_shared<Counter>());
