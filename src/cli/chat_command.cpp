@@ -14,7 +14,6 @@
 #include "cli/model_flags.h"
 #include "cli/model_loading.h"
 #include "cli/progress_bar.h"
-#include "cli/reply_splitter.h"
 #include "cli/reply_stream.h"
 #include "cli/sampling_flags.h"
 #include "cli/template_flags.h"
@@ -22,6 +21,8 @@
 #include "cli/whole_number.h"
 #include "engine/branch_points.h"
 #include "engine/engine.h"
+#include "text/detokenizer.h"
+#include "text/reply_reader.h"
 
 namespace colugo {
 
@@ -36,27 +37,42 @@ void say(std::string_view text) {
     write_note(terminal ? fmt::format("{}{}{}\n", kDim, text, kPlain) : fmt::format("{}\n", text));
 }
 
-// Shows a reply as it comes: on a terminal thoughts are dim and markers are left out, else it is what the model wrote.
+// Takes a reply in as it comes, and shows it: on a terminal thoughts are dim, else it is what the model wrote.
 class ReplyPrinter {
  public:
-    void show(const ReplyPiece& piece) {
-        if (!terminal_) return print(piece.reasoning + piece.marker + piece.content);
-        if (!piece.reasoning.empty()) print(fmt::format("{}{}{}", kDim, piece.reasoning, kPlain));
-        thought_ = thought_ || !piece.reasoning.empty();
-        std::string_view content = piece.content;
-        if (!spoken_) content.remove_prefix(std::min(content.find_first_not_of('\n'), content.size()));
-        if (content.empty()) return;
-        if (!spoken_ && thought_) print("\n");  // below the break that ends the thought
-        spoken_ = true;
-        print(content);
+    ReplyPrinter(const Tokenizer& tokenizer, OutputParser::Thought thought)
+        : reader_(tokenizer, {.thought = thought}), text_(tokenizer) {}
+
+    void feed(int32_t token) {
+        reader_.feed(token, 0, pieces_);
+        std::string text;
+        text_.feed(token, text);
+        show(text);
     }
-    void finish() {
+    void finish(bool cut) {
+        reader_.finish(0, cut, pieces_);
+        std::string text;
+        text_.flush(text);
+        show(text);
+        if (reader_.parser().has_thought() && !reply_.reasoning) reply_.reasoning = "";
         if (printed_) print("\n");
     }
     // Nobody reads any more.
     bool closed() const { return closed_; }
+    const Reply& reply() const { return reply_; }
 
  private:
+    void show(std::string_view text) {
+        if (!terminal_) print(text);
+        for (const ReplyPiece& piece : pieces_) {
+            const bool is_thought = piece.kind == ReplyPiece::Kind::reasoning;
+            if (terminal_ && !is_thought && reply_.content.empty() && reply_.reasoning) print("\n\n");
+            if (is_thought && !reply_.reasoning) reply_.reasoning = "";
+            (is_thought ? *reply_.reasoning : reply_.content) += piece.text;
+            if (terminal_) print(is_thought ? fmt::format("{}{}{}", kDim, piece.text, kPlain) : piece.text);
+        }
+        pieces_.clear();
+    }
     void print(std::string_view text) {
         if (text.empty()) return;
         printed_ = true;
@@ -64,7 +80,11 @@ class ReplyPrinter {
     }
 
     bool terminal_ = isatty(STDOUT_FILENO) == 1;
-    bool thought_ = false, spoken_ = false, printed_ = false, closed_ = false;
+    ReplyReader reader_;
+    Detokenizer text_;
+    std::vector<ReplyPiece> pieces_;
+    Reply reply_;
+    bool printed_ = false, closed_ = false;
 };
 
 std::string reply_line(const RequestResult& result, const SamplingParams& sampling) {
@@ -103,8 +123,8 @@ class Chat {
     // False: the conversation is over.
     bool obey(const std::string& line);
     void reply();
-    RequestResult follow(RequestId id, ReplyStream& stream, ReplySplitter& splitter);
-    void settle(const RequestResult& result, const SamplingParams& sampling, const ReplySplitter& splitter);
+    RequestResult follow(RequestId id, ReplyStream& stream, ReplyPrinter& printer);
+    void settle(const RequestResult& result, const SamplingParams& sampling, const Reply& reply);
     void tell_stats() const;
 
     Engine& engine_;
@@ -186,28 +206,28 @@ bool Chat::obey(const std::string& typed) {
 void Chat::reply() {
     const auto stream = std::make_shared<ReplyStream>();
     Request request = base_;
-    std::optional<ReplySplitter> splitter;
+    std::optional<ReplyPrinter> printer;
     RequestId id = 0;
     const bool submitted = attempt([&] {
         ChatInput input = session_.input();
         flags_.apply(input, text_);
         request.prompt = text_.encode(text_.render(input));
         request.branch_points = branch_points(text_, input, request.prompt);
-        const bool thinks = text_.template_mentions("enable_thinking", input);
-        splitter.emplace(text_.tokenizer(), request.prompt, thinks);
+        const bool may_think = text_.template_mentions("enable_thinking", input);
+        printer.emplace(text_.tokenizer(), thought_behind(text_.tokenizer(), request.prompt, may_think));
         id = engine_.submit(request, stream);
     });
     if (!submitted) return session_.give_up();
     ++requests_;
     ++base_.sampling.seed;  // asked again, it may answer otherwise
-    settle(follow(id, *stream, *splitter), request.sampling, *splitter);
+    const RequestResult result = follow(id, *stream, *printer);
+    settle(result, request.sampling, printer->reply());
 }
 
 // Shows the reply until it has ended.
-RequestResult Chat::follow(RequestId id, ReplyStream& stream, ReplySplitter& splitter) {
+RequestResult Chat::follow(RequestId id, ReplyStream& stream, ReplyPrinter& printer) {
     constexpr auto kGlance = std::chrono::milliseconds(50);
     ProgressBar bar("reading the prompt");
-    ReplyPrinter printer;
     bool begun = false, cancelled = false;
     std::optional<RequestResult> result;
     while (!result) {
@@ -219,19 +239,18 @@ RequestResult Chat::follow(RequestId id, ReplyStream& stream, ReplySplitter& spl
         } else {
             bar.update(static_cast<uint64_t>(news.prefilled), static_cast<uint64_t>(news.prompt_tokens));
         }
-        for (const int32_t token : news.tokens) printer.show(splitter.feed(token));
+        for (const int32_t token : news.tokens) printer.feed(token);
         if (result || cancelled || !(interrupted() || printer.closed())) continue;
         engine_.cancel(id);
         cancelled = true;
     }
-    printer.show(splitter.finish());
-    printer.finish();
+    printer.finish(result->finish != FinishReason::stop);
     closed_ = printer.closed();
     return *result;
 }
 
 // Takes the reply into the conversation, and tells what it took.
-void Chat::settle(const RequestResult& result, const SamplingParams& sampling, const ReplySplitter& splitter) {
+void Chat::settle(const RequestResult& result, const SamplingParams& sampling, const Reply& reply) {
     totals_.prompt_tokens += result.prompt_tokens;
     totals_.cached_tokens += result.cached_tokens;
     totals_.generated_tokens += result.generated_tokens;
@@ -242,7 +261,7 @@ void Chat::settle(const RequestResult& result, const SamplingParams& sampling, c
         (result.finish == FinishReason::cancelled && result.generated_tokens == 0)) {
         session_.give_up();
     } else {
-        session_.answer(splitter.reply());
+        session_.answer(reply);
     }
     attempt([&] {
         if (result.error) throw Error(*result.error);

@@ -11,10 +11,15 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/reply_splitter.h"
 #include "text/chat_template.h"
 
 namespace colugo {
+
+// A reply as a conversation keeps it.
+struct Reply {
+    std::optional<std::string> reasoning = {};  // absent where the model did not think, not even in vain
+    std::string content = {};
+};
 
 enum class ChatAction { message, help, system, reset, stats, save, undo, retry, quit };
 

@@ -177,7 +177,11 @@ bool OutputParser::advance_content() {
     const bool calls = options_.tools != nullptr;
     while (at < held_.size()) {
         const char byte = held_[at];
-        if (byte == byte_of(ReplyMark::end_think) && options_.thought != Thought::plain) break;
+        if (byte == byte_of(ReplyMark::think)) ++marked_thoughts_;
+        if (byte == byte_of(ReplyMark::end_think) && options_.thought != Thought::plain && --marked_thoughts_ < 0) {
+            marked_thoughts_ = 0;
+            break;
+        }
         if (calls && (byte == byte_of(ReplyMark::tool_call) || byte == byte_of(ReplyMark::end_tool_call))) break;
         if (calls && byte == '<' && line_begin_) {
             const Verdict call = call_follows(at, true);

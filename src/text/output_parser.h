@@ -46,7 +46,8 @@ class OutputParser {
  public:
     enum class Thought : uint8_t { none, open, possible, plain };
     struct Options {
-        Thought thought = Thought::none;  // open: the prompt ends within one; possible: the reply may begin with one; plain: its marks are content
+        Thought thought = Thought::none;  // open: the prompt ends within one; possible: the reply may begin with one;
+                                          // plain: its marks are content
         const std::vector<ToolTypes>* tools = nullptr;  // outlive the parser; nullptr: calls are content
         bool parallel_calls = true;
     };
@@ -62,6 +63,8 @@ class OutputParser {
     int calls() const { return calls_; }
     // One call was asked for, and is there: what comes is not looked at.
     bool is_done() const { return state_ == State::done; }
+    // A thought is a part of the reply, be it empty.
+    bool has_thought() const { return thought_; }
     // The reply is, so far, within a thought.
     bool is_thinking() const { return state_ == State::thinking || state_ == State::call_in_thought; }
 
@@ -128,6 +131,7 @@ class OutputParser {
     std::vector<ReplyPiece>* out_ = nullptr;
     bool thought_ = false, thought_begun_ = false, content_begun_ = false;
     std::string breaks_, blanks_;  // behind a thought, behind content: given out where more of it follows
+    int marked_thoughts_ = 0;      // in content, that have not ended
     bool line_begin_ = true;       // of content, or of a value
 
     int calls_ = 0;

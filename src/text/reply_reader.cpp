@@ -4,6 +4,15 @@
 
 namespace colugo {
 
+OutputParser::Thought thought_behind(const Tokenizer& tokenizer, std::span<const int32_t> prompt, bool may_think) {
+    const auto open = tokenizer.find("<think>"), close = tokenizer.find("</think>");
+    if (!open || !close) return OutputParser::Thought::none;
+    const auto last =
+        std::find_if(prompt.rbegin(), prompt.rend(), [&](int32_t token) { return token == *open || token == *close; });
+    if (last != prompt.rend() && *last == *open) return OutputParser::Thought::open;
+    return may_think ? OutputParser::Thought::possible : OutputParser::Thought::none;
+}
+
 ReplyReader::ReplyReader(const Tokenizer& tokenizer, const OutputParser::Options& options)
     : tokenizer_(tokenizer), parser_(options) {
     for (size_t i = 0; i < marks_.size(); ++i) marks_[i] = tokenizer.find(kReplyMarks[i]);

@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "text/utf8.h"
 
 namespace colugo {
+
+// Whether a reply to the prompt is within a thought where it begins: the last mark is the template's, since one that is
+// spelled in a message is no token. may_think: the model may begin a thought itself.
+OutputParser::Thought thought_behind(const Tokenizer& tokenizer, std::span<const int32_t> prompt, bool may_think);
 
 class ReplyReader {
  public:
