@@ -1,9 +1,12 @@
 # Sourced by the scripts beside this folder: the Debian packages the project needs, and how missing ones are installed.
 # shellcheck shell=bash disable=SC2034
 
+# Boost.Asio has what the server needs from 1.81 on, which Debian 12 keeps beside an older default.
+boost_package=libboost-dev
+if grep -qs '^VERSION_ID="12"' /etc/os-release; then boost_package=libboost1.81-dev; fi
 # What the build files ask for (find_package, find_path) and what runs them.
-build_packages=(g++ cmake ninja-build pkgconf libcli11-dev libedit-dev libfmt-dev libpcre2-dev libtomlplusplus-dev
-    libutf8proc-dev libxxhash-dev libzstd-dev nlohmann-json3-dev)
+build_packages=(g++ cmake ninja-build pkgconf "$boost_package" libcli11-dev libedit-dev libfmt-dev libpcre2-dev
+    libtomlplusplus-dev libutf8proc-dev libxxhash-dev libzstd-dev nlohmann-json3-dev prometheus-cpp-dev)
 # For tools/make_checkpoint.py, which makes the checkpoints of the demo and of the tests.
 fixture_packages=(python3 python3-numpy)
 # The tests and benchmarks on top.

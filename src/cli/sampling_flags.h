@@ -15,6 +15,8 @@ class SamplingFlags {
     // Adds --temp, --top-k, --top-p, --min-p, --seed.
     void add(CLI::App& app);
 
+    // What --seed says.
+    std::optional<uint64_t> seed() const { return seed_; }
     // What is not given is the checkpoint's; a seed that is not given is made. Throws CLI::ValidationError.
     SamplingParams params(const ModelText& text, int64_t vocab_size) const;
 

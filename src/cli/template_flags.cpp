@@ -16,7 +16,7 @@ void TemplateFlags::apply(ChatInput& input, const ModelText& text) const {
     if (wants_reasoning() && !text.template_mentions("enable_thinking", input)) {
         fail(ErrorCode::invalid_argument, "--reasoning on: the chat template does not look at enable_thinking");
     }
-    if (reasoning_ != "auto") input.extra["enable_thinking"] = wants_reasoning();
+    if (choice()) input.extra["enable_thinking"] = *choice();
 }
 
 }  // namespace colugo

@@ -40,6 +40,7 @@ FOREIGN_TIERS = {"x86_64": {"neon"}, "aarch64": {"avx2", "avx512", "avx512_bf16"
 # Debian's name for what find_package, pkg_check_modules and find_path ask for.
 DEBIAN_PACKAGES = {
     "benchmark": "libbenchmark-dev",
+    "Boost": "libboost-dev",
     "CLI/CLI.hpp": "libcli11-dev",
     "CLI11": "libcli11-dev",
     "toml++/toml.h": "libtomlplusplus-dev",
@@ -52,6 +53,7 @@ DEBIAN_PACKAGES = {
     "libzstd": "libzstd-dev",
     "nlohmann_json": "nlohmann-json3-dev",
     "PkgConfig": "pkgconf",
+    "prometheus-cpp": "prometheus-cpp-dev",
     "rapidcheck": "librapidcheck-dev",
     "Python3": "python3",
     "Threads": "g++",
@@ -183,7 +185,7 @@ def check_packages(tree):
         if not path.endswith(("CMakeLists.txt", ".cmake")):
             continue
         text = re.sub(r"#.*", "", tree.files[path])
-        needed = re.findall(r"\bfind_package\((\w+)", text)
+        needed = re.findall(r"\bfind_package\(([\w-]+)", text)
         for arguments in re.findall(r"\bpkg_check_modules\(\w+([^)]*)\)", text):
             needed += [name for name in arguments.split() if not name.isupper() and "_TARGET" not in name]
         needed += re.findall(r"\bfind_path\(\w+ (\S+)", text)

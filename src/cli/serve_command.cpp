@@ -1,0 +1,204 @@
+// colugo serve: an endpoint of OpenAI's API for one model.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "checkpoint/checkpoint_files.h"
+#include "cli/checkpoint_folder.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/model_flags.h"
+#include "cli/model_loading.h"
+#include "cli/sampling_flags.h"
+#include "cli/template_flags.h"
+#include "cli/text_output.h"
+#include "cli/whole_number.h"
+#include "server/scripted_source.h"
+#include "server/serving.h"
+
+namespace colugo {
+
+namespace {
+
+constexpr std::string_view kScripted = "scripted:";
+constexpr uint64_t kMostKeyBytes = 4096;
+
+void say(const std::string& sentence) {
+    write_note(fmt::format("{}\n", on_one_line(sentence)));
+}
+
+bool is_loopback(const std::string& host) {
+    return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+class ServeCommand {
+ public:
+    explicit ServeCommand(CLI::App& app);
+    Outcome execute();
+
+ private:
+    void add_network_options(CLI::App& app);
+    std::string api_key() const;
+    ApiServer::Options api_options(const ModelText& text, const ModelConfig& config) const;
+    Outcome serve_model();
+    Outcome serve_script();
+    Outcome run(const ModelText& text, const ServedModel& served, ReplySource& source, ApiServer::Options options);
+
+    std::string model_ = "nano";
+    std::string alias_, api_key_, api_key_file_;
+    std::vector<std::string> cors_origins_;
+    bool insecure_ = false;
+    ServingOptions serving_;
+    int64_t max_body_mib_ = 64, grace_ = 30, ping_ = 10;
+    SamplingFlags sampling_;
+    TemplateFlags template_;
+    ModelFlags model_flags_;
+};
+
+ServeCommand::ServeCommand(CLI::App& app) : model_flags_(app) {
+    app.add_option("-m,--model", model_,
+                   "The checkpoint's folder, a model that comes with colugo, or scripted:FILE, replies from a file")
+        ->capture_default_str();
+    app.add_option("-a,--alias", alias_, "The model's name for clients (default: its folder's)");
+    add_network_options(app);
+    sampling_.add(app);
+    template_.add(app);
+    model_flags_.add_threads(app);
+    model_flags_.add_parallel(app);
+    model_flags_.add_ubatch_size(app);
+    model_flags_.add_spec(app);
+    model_flags_.add_cache(app);
+}
+
+void ServeCommand::add_network_options(CLI::App& app) {
+    app.add_option("--host", serving_.host, "The address to listen at")->capture_default_str();
+    app.add_option("--port", serving_.port, "The port to listen at; 0: any free one")
+        ->check(whole_number(0, 65535))
+        ->capture_default_str();
+    app.add_option("--api-key", api_key_, "What clients have to know; better in a file or COLUGO_API_KEY");
+    app.add_option("--api-key-file", api_key_file_, "A file that has it");
+    app.add_flag("--insecure", insecure_, "Serve other machines without a key");
+    app.add_option("--cors-origin", cors_origins_, "Where a browser's page may come from that uses this; *: anywhere");
+    app.add_option("--max-body-mib", max_body_mib_, "MiB of a request's body at most")
+        ->check(whole_number(1, 4096))
+        ->capture_default_str();
+    app.add_option("--sse-ping-interval", ping_, "Seconds after which a stream that has nothing to say says so")
+        ->check(whole_number(1, 3600))
+        ->capture_default_str();
+    app.add_option("--grace", grace_, "Seconds that replies have to come to their end when the server ends")
+        ->check(whole_number(0, 86400))
+        ->capture_default_str();
+}
+
+std::string ServeCommand::api_key() const {
+    if (api_key_file_.empty()) return api_key_;
+    const auto text = read_text_file(api_key_file_, kMostKeyBytes);
+    if (!text) fail(ErrorCode::not_found, "there is no API key file {}", api_key_file_);
+    const std::string key = text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
+    if (key.empty()) fail(ErrorCode::invalid_file, "the API key file {} is empty", api_key_file_);
+    return key;
+}
+
+ApiServer::Options ServeCommand::api_options(const ModelText& text, const ModelConfig& config) const {
+    ApiServer::Options options;
+    options.defaults.sampling = sampling_.params(text, config.vocab_size);
+    options.defaults.vocab_size = config.vocab_size;
+    options.defaults.thinking = template_.choice();
+    options.seed = sampling_.seed();
+    options.api_key = api_key();
+    options.cors_origins = cors_origins_;
+    options.keep_alive = std::chrono::seconds(ping_);
+    options.log = say;
+    return options;
+}
+
+Outcome ServeCommand::execute() {
+    serving_.limits.body_bytes = static_cast<uint64_t>(max_body_mib_) << 20;
+    serving_.grace = std::chrono::seconds(grace_);
+    if (!is_loopback(serving_.host) && api_key().empty() && !insecure_) {
+        throw CLI::ValidationError("--host", fmt::format("{} is open to other machines: expected --api-key-file, or "
+                                                         "--insecure to serve them without a key",
+                                                         serving_.host));
+    }
+    return model_.starts_with(kScripted) ? serve_script() : serve_model();
+}
+
+Outcome ServeCommand::serve_model() {
+    model_ = checkpoint_folder(model_);
+    const ModelConfig config = read_model_config(model_);  // what is no checkpoint shows at once
+    const ModelText text(model_, template_.template_path());
+    const TokenMask tokens = text.token_mask(config);
+    print_notices(text.notices(config));
+    ApiServer::Options options = api_options(text, config);
+    const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));
+    const MemoryPlan& plan = model->plan();
+    options.defaults.spec = model->spec();
+    Engine::Options engine_options = model_flags_.engine_options();
+    engine_options.token_bytes = [&text](int32_t token) { return text.tokenizer().token_bytes(token); };
+    Engine engine(*model, tokens, std::move(engine_options));
+    ServedModel served{.name = alias_.empty() ? std::filesystem::path(model_).filename().string() : alias_,
+                       .loaded = std::time(nullptr),
+                       .ctx_size = plan.ctx_size,
+                       .stop_ids = text.stop_ids(config)};
+    served.properties = {{"model", served.name},
+                         {"context_length", plan.ctx_size},
+                         {"parallel", plan.parallel},
+                         {"tier", kernels::tier_name(model->tier())},
+                         {"threads", model->threads()},
+                         {"weight_bytes", plan.weight_bytes},
+                         {"cache_bytes", plan.cache_bytes},
+                         {"cached_tokens", plan.cached_tokens()},
+                         {"version", COLUGO_VERSION}};
+    say(fmt::format("{}: {} tier, {} threads; {} at a time, context {} tokens; weights {}, cache {} for {} tokens",
+                    served.name, kernels::tier_name(model->tier()), model->threads(),
+                    count_text(static_cast<uint64_t>(plan.parallel), "request"), plan.ctx_size,
+                    bytes_text(plan.weight_bytes), bytes_text(plan.cache_bytes), plan.cached_tokens()));
+    EngineSource source(engine);
+    return run(text, served, source, std::move(options));
+}
+
+// With nano's tokenizer and template.
+Outcome ServeCommand::serve_script() {
+    const std::string path = model_.substr(kScripted.size());
+    const std::string folder = checkpoint_folder("nano");
+    const ModelConfig config = read_model_config(folder);
+    const ModelText text(folder, template_.template_path());
+    const ServedModel served{.name = alias_.empty() ? "scripted" : alias_,
+                             .loaded = std::time(nullptr),
+                             .ctx_size = config.max_position_embeddings,
+                             .stop_ids = text.stop_ids(config),
+                             .properties = {{"model", "scripted"}, {"version", COLUGO_VERSION}}};
+    ScriptedSource source(read_script(path, text.tokenizer()), text.tokenizer(),
+                          {.ctx_size = served.ctx_size, .vocab_size = config.vocab_size});
+    say(fmt::format("replies come from {}: there is no model", path));
+    return run(text, served, source, api_options(text, config));
+}
+
+Outcome ServeCommand::run(const ModelText& text, const ServedModel& served, ReplySource& source,
+                          ApiServer::Options options) {
+    ApiServer api(text, served, source, std::move(options));
+    catch_every_interrupt();
+    const auto listening = [&](uint16_t port) {
+        say(fmt::format("serving {} at http://{}:{}/v1", served.name, serving_.host, port));
+    };
+    bool stopping = false;
+    const auto should_stop = [&] {
+        stopping = stopping || take_interrupt() || interrupted();
+        if (stopping) say("ending: replies that are being written come to their end; Ctrl-C again ends them now");
+        return stopping;
+    };
+    serve(api, serving_, listening, should_stop, take_interrupt);
+    return Outcome::success;
+}
+
+}  // namespace
+
+Command add_serve_command(CLI::App& root) {
+    CLI::App* app = root.add_subcommand("serve", "Serve a model by OpenAI's API");
+    auto command = std::make_shared<ServeCommand>(*app);
+    return {app, [command] { return command->execute(); }};
+}
+
+}  // namespace colugo

@@ -1,0 +1,433 @@
+#include "server/api_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "engine/branch_points.h"
+#include "server/api_error.h"
+#include "server/chat_prompt.h"
+#include "server/completion_request.h"
+#include "server/json_text.h"
+#include "text/detokenizer.h"
+
+namespace colugo {
+
+namespace asio = boost::asio;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr auto kGlance = std::chrono::milliseconds(100);  // at a connection that may be gone
+
+std::string dumped(const ordered_json& value) {
+    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// In a time that does not depend on where the two differ.
+bool same_secret(std::string_view given, std::string_view expected) {
+    unsigned difference = static_cast<unsigned>(given.size() ^ expected.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+        difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(expected[i % expected.size()]);
+    }
+    return difference == 0;
+}
+
+}  // namespace
+
+// What a request for a reply comes to.
+struct ApiServer::Reply {
+    Request request;
+    ReplyBody::Options body;
+    std::unique_ptr<const std::vector<ToolTypes>> tools;  // that `body` looks at
+    bool stream = false;
+    std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
+};
+
+struct ApiServer::Route {
+    enum class Kind : uint8_t {
+        quick,
+        text,   // renders or tokenizes
+        reply,  // by the model
+    };
+    std::string_view method, path;
+    Kind kind;
+    Answer (ApiServer::*answer)(const HttpRequest&) = nullptr;
+    Reply (ApiServer::*reply)(std::string_view body) const = nullptr;
+    bool is_open = false;  // without a key
+};
+
+ApiServer::ApiServer(const ModelText& text, const ServedModel& model, ReplySource& source, Options options)
+    : text_(text),
+      model_(model),
+      source_(source),
+      options_(std::move(options)),
+      metrics_(source, model.name),
+      text_threads_(static_cast<size_t>(options_.text_threads)) {
+    static_cast<void>(text_.tokenizer());  // it is read on first use, which is not for several threads
+}
+
+ApiServer::~ApiServer() {
+    text_threads_.join();
+}
+
+template <typename Body>
+asio::awaitable<std::invoke_result_t<Body>> ApiServer::on_text_thread(Body body) {
+    const auto run = [](Body work) -> asio::awaitable<std::invoke_result_t<Body>> { co_return work(); };
+    co_return co_await asio::co_spawn(text_threads_.get_executor(), run(std::move(body)), asio::use_awaitable);
+}
+
+const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::string& allowed) {
+    using Kind = Route::Kind;
+    static const Route kRoutes[] = {
+        {.method = "GET", .path = "/health", .kind = Kind::quick, .answer = &ApiServer::get_health, .is_open = true},
+        {.method = "GET",
+         .path = "/health/ready",
+         .kind = Kind::quick,
+         .answer = &ApiServer::get_ready,
+         .is_open = true},
+        {.method = "GET", .path = "/v1/models", .kind = Kind::quick, .answer = &ApiServer::get_models},
+        {.method = "GET", .path = "/props", .kind = Kind::quick, .answer = &ApiServer::get_properties},
+        {.method = "GET", .path = "/metrics", .kind = Kind::quick, .answer = &ApiServer::get_metrics},
+        {.method = "POST", .path = "/tokenize", .kind = Kind::text, .answer = &ApiServer::post_tokenize},
+        {.method = "POST", .path = "/detokenize", .kind = Kind::text, .answer = &ApiServer::post_detokenize},
+        {.method = "POST", .path = "/apply-template", .kind = Kind::text, .answer = &ApiServer::post_apply_template},
+        {.method = "POST", .path = "/v1/chat/completions", .kind = Kind::reply, .reply = &ApiServer::chat_reply},
+        {.method = "POST", .path = "/v1/completions", .kind = Kind::reply, .reply = &ApiServer::completion_reply},
+    };
+    const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+    for (const Route& route : kRoutes) {
+        if (route.path != request.path) continue;
+        if (route.method == method) return &route;
+        allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    }
+    return nullptr;
+}
+
+std::string ApiServer::refusal(int status, std::string_view sentence) {
+    return dumped(ApiError(status, "", "", std::string(sentence)).body());
+}
+
+void ApiServer::add_cors_headers(HttpExchange& exchange) const {
+    const std::string& origin = exchange.request().origin;
+    const auto& origins = options_.cors_origins;
+    const bool any = std::find(origins.begin(), origins.end(), "*") != origins.end();
+    if (origin.empty() || (!any && std::find(origins.begin(), origins.end(), origin) == origins.end())) return;
+    exchange.add_header("Access-Control-Allow-Origin", any ? "*" : origin);
+    exchange.add_header("Vary", "Origin");
+    if (exchange.request().method != "OPTIONS") return;
+    exchange.add_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+    exchange.add_header("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key");
+    exchange.add_header("Access-Control-Max-Age", "600");
+}
+
+bool ApiServer::is_allowed(const HttpRequest& request) const {
+    if (options_.api_key.empty()) return true;
+    constexpr std::string_view kBearer = "Bearer ";
+    const std::string_view given = request.authorization;
+    if (given.starts_with(kBearer)) return same_secret(given.substr(kBearer.size()), options_.api_key);
+    return same_secret(request.api_key, options_.api_key);
+}
+
+asio::awaitable<void> ApiServer::handle(HttpExchange& exchange) {
+    add_cors_headers(exchange);
+    if (exchange.request().method == "OPTIONS") {
+        co_await exchange.reply(204, "", std::string());
+        co_return;
+    }
+    std::optional<ApiError> refused;
+    try {
+        co_await answer(exchange);
+    } catch (const ApiError& error) {
+        refused = error;
+    } catch (const Error& error) {
+        refused = api_error(error);
+    } catch (const boost::system::system_error&) {
+        throw;  // the client is gone
+    } catch (const std::bad_alloc&) {
+        refused = ApiError(503, "", "", "there is not enough memory for this request");
+    } catch (const std::exception& error) {
+        refused = ApiError(500, "", "", fmt::format("this should not have happened: {}", error.what()));
+    }
+    if (!refused) co_return;
+    if (refused->status() >= 500) options_.log(fmt::format("{}: {}", exchange.request().path, refused->what()));
+    if (exchange.has_begun()) throw *refused;  // nothing can be said any more
+    if (const auto seconds = refused->retry_after_seconds()) {
+        exchange.add_header("Retry-After", std::to_string(*seconds));
+    }
+    if (refused->status() == 401) exchange.add_header("WWW-Authenticate", "Bearer");
+    co_await exchange.reply(refused->status(), kJson, dumped(refused->body()));
+}
+
+asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
+    const HttpRequest& request = exchange.request();
+    std::string allowed;
+    const Route* route = find_route(request, allowed);
+    if ((route == nullptr || !route->is_open) && !is_allowed(request)) {
+        throw ApiError(401, "invalid_api_key", "",
+                       "the API key is missing or wrong; expected the header \"Authorization: Bearer KEY\"");
+    }
+    if (route == nullptr && !allowed.empty()) {
+        exchange.add_header("Allow", allowed);
+        throw ApiError(405, "", "", fmt::format("{} is for {}, not for {}", request.path, allowed, request.method));
+    }
+    if (route == nullptr) throw ApiError(404, "", "", fmt::format("there is no {} here", request.path));
+    if (route->kind == Route::Kind::reply) {
+        Reply reply = co_await on_text_thread([&] { return (this->*route->reply)(request.body); });
+        co_await give(exchange, std::move(reply));
+        co_return;
+    }
+    Answer answer;
+    if (route->kind == Route::Kind::text) {
+        answer = co_await on_text_thread([&] { return (this->*route->answer)(request); });
+    } else {
+        answer = (this->*route->answer)(request);
+    }
+    co_await exchange.reply(answer.status, answer.content_type, std::move(answer.body));
+}
+
+ApiServer::Answer ApiServer::get_health(const HttpRequest&) {
+    return {dumped({{"status", "ok"}})};
+}
+
+// Healthy is an engine that has nothing to do, or does some of it.
+bool ApiServer::makes_progress() {
+    const EngineMetrics metrics = source_.metrics();
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(progress_mutex_);
+    if (metrics.submitted == metrics.finished || metrics.steps != last_steps_) {
+        last_steps_ = metrics.steps;
+        last_progress_ = now;
+    }
+    return now - last_progress_ < options_.stuck;
+}
+
+ApiServer::Answer ApiServer::get_ready(const HttpRequest&) {
+    if (draining_) return {dumped({{"status", "shutting down"}}), 503};
+    if (!makes_progress()) return {dumped({{"status", "stuck"}}), 503};
+    return {dumped({{"status", "ok"}})};
+}
+
+ApiServer::Answer ApiServer::get_models(const HttpRequest&) {
+    const ordered_json model = {{"id", model_.name},
+                                {"object", "model"},
+                                {"created", model_.loaded},
+                                {"owned_by", "colugo"},
+                                {"context_length", model_.ctx_size},
+                                {"max_model_len", model_.ctx_size}};
+    return {dumped({{"object", "list"}, {"data", ordered_json::array({model})}})};
+}
+
+ApiServer::Answer ApiServer::get_properties(const HttpRequest&) {
+    return {dumped(model_.properties)};
+}
+
+ApiServer::Answer ApiServer::get_metrics(const HttpRequest&) {
+    return {.body = metrics_.text(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+}
+
+ApiServer::Answer ApiServer::post_tokenize(const HttpRequest& request) {
+    const ordered_json body = parse_request_body(request.body);
+    RequestFields fields(body, "");
+    const std::string text = fields.required_string("content");
+    const bool controls = fields.boolean("parse_special").value_or(true);
+    const std::vector<int32_t> tokens =
+        text_.tokenizer().encode(text, controls ? ControlTokens::recognised : ControlTokens::plain_text);
+    return {dumped({{"tokens", tokens}, {"count", tokens.size()}})};
+}
+
+ApiServer::Answer ApiServer::post_detokenize(const HttpRequest& request) {
+    const ordered_json body = parse_request_body(request.body);
+    RequestFields fields(body, "");
+    const ordered_json* tokens = fields.list("tokens");
+    if (tokens == nullptr) fields.refuse_value("tokens", "a list of token ids");
+    std::string text;
+    Detokenizer detokenizer(text_.tokenizer(), Detokenizer::SpecialTokens::shown);
+    const int32_t last = text_.tokenizer().id_limit() - 1;
+    for (const ordered_json& token : *tokens) {
+        const auto id = whole_number(token, 0, last);
+        if (!id) {
+            refuse("invalid_value", "tokens", "tokens has {}; expected ids from 0 to {}", excerpt(token), last);
+        }
+        detokenizer.feed(static_cast<int32_t>(*id), text);
+    }
+    detokenizer.flush(text);
+    return {dumped({{"content", text}})};
+}
+
+ApiServer::Answer ApiServer::post_apply_template(const HttpRequest& request) {
+    const ChatRequest chat = read_chat_request(parse_request_body(request.body), options_.defaults);
+    const RenderedPrompt prompt = render_prompt(text_, chat);
+    const std::vector<int32_t> tokens = text_.encode(prompt);
+    const std::vector<int64_t> points = branch_points(text_, chat_input(chat), tokens);
+    return {dumped({{"prompt", prompt.text}, {"tokens", tokens}, {"count", tokens.size()}, {"branch_points", points}})};
+}
+
+namespace {
+
+// Replies cannot be held to a form.
+void refuse_forced_forms(const ChatRequest& chat) {
+    const bool forced =
+        chat.tools.choice.kind == ToolChoice::Kind::required || chat.tools.choice.kind == ToolChoice::Kind::named;
+    if (forced) refuse("unsupported_value", "tool_choice", "tool_choice cannot force a call; expected auto or none");
+    if (chat.generation.response_format.kind != ResponseFormat::Kind::text) {
+        refuse("unsupported_value", "response_format",
+               "response_format has a form that replies cannot be held to; expected text");
+    }
+}
+
+// What both kinds of requests say alike.
+void take_generation(const GenerationFields& fields, const ServedModel& model, std::optional<uint64_t> seed,
+                     Request& request, ReplyBody::Options& body) {
+    request.max_tokens = fields.max_tokens;
+    request.sampling = fields.sampling;
+    request.sampling.seed = fields.seed ? *fields.seed : seed ? *seed : make_seed();
+    request.stop_ids = model.stop_ids;
+    request.stop_strings = fields.stop;
+    request.top_logprobs = fields.top_logprobs;
+    request.spec = fields.speculation;
+    request.priority = fields.priority;
+    body.model = fields.model.empty() ? model.name : fields.model;
+    body.include_usage = fields.include_usage;
+    body.logprobs = fields.top_logprobs >= 0;
+    body.has_prediction = !fields.prediction.empty();
+}
+
+}  // namespace
+
+ApiServer::Reply ApiServer::chat_reply(std::string_view body) const {
+    const ChatRequest chat = read_chat_request(parse_request_body(body), options_.defaults);
+    refuse_forced_forms(chat);
+    Reply reply;
+    take_generation(chat.generation, model_, options_.seed, reply.request, reply.body);
+    reply.stream = chat.generation.stream;
+    const Tokenizer& tokenizer = text_.tokenizer();
+    const ChatInput input = chat_input(chat);
+    reply.request.prompt = text_.encode(render_prompt(text_, chat));
+    check_context_length(std::ssize(reply.request.prompt), 1, model_.ctx_size);
+    reply.request.branch_points = branch_points(text_, input, reply.request.prompt);
+    reply.request.prediction = tokenizer.encode(chat.generation.prediction, ControlTokens::plain_text);
+    const bool may_think = text_.template_mentions("enable_thinking", input);
+    reply.body.parser.thought = thought_behind(tokenizer, reply.request.prompt, may_think);
+    reply.body.parser.parallel_calls = chat.tools.parallel_calls;
+    if (!chat.tools.tools.empty()) {
+        reply.tools = std::make_unique<const std::vector<ToolTypes>>(tool_types(chat.tools.tools));
+        reply.body.parser.tools = reply.tools.get();
+    }
+    return reply;
+}
+
+ApiServer::Reply ApiServer::completion_reply(std::string_view body) const {
+    const CompletionRequest completion = read_completion_request(parse_request_body(body), options_.defaults);
+    Reply reply;
+    take_generation(completion.generation, model_, options_.seed, reply.request, reply.body);
+    reply.body.api = ReplyBody::Api::completion;
+    reply.stream = completion.generation.stream;
+    const Tokenizer& tokenizer = text_.tokenizer();
+    reply.request.prompt = completion.prompt_ids.empty()
+                               ? tokenizer.encode(completion.prompt, ControlTokens::recognised)
+                               : completion.prompt_ids;
+    check_context_length(std::ssize(reply.request.prompt), 1, model_.ctx_size);
+    reply.request.prediction = tokenizer.encode(completion.generation.prediction, ControlTokens::plain_text);
+    return reply;
+}
+
+namespace {
+
+// A reply that the source works on, cancelled where nobody waits for its end any more.
+class Submission {
+ public:
+    Submission(ReplySource& source, std::atomic<int>& active, Request request, std::shared_ptr<ReplyChannel> channel)
+        : source_(source), active_(active), id_(submit(source, std::move(request), std::move(channel))) {
+        ++active_;
+    }
+    ~Submission() {
+        --active_;
+        if (!ended_) source_.cancel(id_);
+    }
+    Submission(const Submission&) = delete;
+    Submission& operator=(const Submission&) = delete;
+
+    void cancel() {
+        if (!cancelled_) source_.cancel(id_);
+        cancelled_ = true;
+    }
+    void set_ended() { ended_ = true; }
+
+ private:
+    static RequestId submit(ReplySource& source, Request request, std::shared_ptr<ReplyChannel> channel) {
+        try {
+            return source.submit(std::move(request), std::move(channel));
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::resource_exhausted) throw;
+            throw ApiError(429, "rate_limit_exceeded", "", error.what());
+        }
+    }
+
+    ReplySource& source_;
+    std::atomic<int>& active_;
+    RequestId id_;
+    bool cancelled_ = false, ended_ = false;
+};
+
+std::string error_events(const ApiError& error) {
+    return event_text(error.body()) + "data: [DONE]\n\n";
+}
+
+// Why a reply that ended is none, if so.
+std::optional<ApiError> fault_of(const RequestResult& result, bool interrupted) {
+    if (result.error) return api_error(*result.error);
+    if (interrupted) return ApiError(503, "server_shutting_down", "", "the server is shutting down");
+    return std::nullopt;
+}
+
+}  // namespace
+
+asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
+    if (draining_) throw ApiError(503, "server_shutting_down", "", "the server is shutting down");
+    const auto channel = std::make_shared<ReplyChannel>(co_await asio::this_coro::executor);
+    ReplyBody body(text_.tokenizer(), std::move(reply.body));
+    Submission submission(source_, active_, std::move(reply.request), channel);
+    if (reply.stream) {
+        co_await exchange.begin_events();
+        co_await exchange.send(body.begin());
+    }
+    auto told = std::chrono::steady_clock::now();
+    std::optional<RequestResult> result;
+    while (!result) {
+        const ReplyNews news = co_await channel->wait(kGlance);
+        std::string events = body.feed(news.tokens);
+        result = news.result;
+        if (exchange.is_closed()) co_return;
+        if (interrupted_ || body.is_done()) submission.cancel();
+        const auto now = std::chrono::steady_clock::now();
+        if (reply.stream && events.empty() && now - told > options_.keep_alive) events = body.keep_alive();
+        if (!reply.stream || events.empty()) continue;
+        co_await exchange.send(std::move(events));
+        told = now;
+    }
+    submission.set_ended();
+    const bool interrupted = result->finish == FinishReason::cancelled && !body.is_done();
+    const std::optional<ApiError> fault = fault_of(*result, interrupted);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - reply.arrived).count();
+    metrics_.record(*result, fault ? "error" : body.finish_reason(*result), seconds);
+    if (fault && !reply.stream) throw *fault;
+    if (reply.stream) {
+        std::string events = fault ? error_events(*fault) : body.end(*result);
+        co_await exchange.send(std::move(events));
+        co_await exchange.end_events();
+    } else {
+        std::string whole = dumped(body.whole(*result));
+        co_await exchange.reply(200, kJson, std::move(whole));
+    }
+    options_.log(fmt::format("{} {}: {} prompt tokens, {} cached; {} new at {:.1f} tok/s; {}; {:.2f} s",
+                             exchange.request().path, body.id(), result->prompt_tokens, result->cached_tokens,
+                             result->generated_tokens, result->decode_tokens_per_second(),
+                             fault ? fault->what() : body.finish_reason(*result), seconds));
+}
+
+}  // namespace colugo

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""colugo serve with nano: serve_nano_test.py COLUGO FIXTURES_DIR [unittest arguments]."""
+import concurrent.futures
+import json
+
+from program import COLUGO, ProgramCase, main
+from serving import Server, joined, until
+
+BASH = {"type": "function", "function": {
+    "name": "bash", "description": "Execute a bash command",
+    "parameters": {"type": "object", "properties": {"command": {"type": "string", "description": "The bash command to execute"}},
+                   "required": ["command"]}}}
+TASK = "Where under src/planner is `close_orbit` defined? Show 20 lines of it."
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+class ServeNanoTest(ProgramCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(COLUGO, "--reasoning", "off", "-np", 4, "--cache-gib", 1, "--temp", 0)
+        cls.server.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.server.end()
+        cls.server.__exit__()
+        assert code == 0, code
+
+    def cached(self, body):
+        return body["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    def test_a_conversation_with_tools_is_read_once(self):
+        messages = [{"role": "system", "content": "You work in a repository. " * 20}, user(TASK)]
+        first = self.server.chat(messages, tools=[BASH])
+        choice = first["choices"][0]
+        self.assertEqual(choice["finish_reason"], "tool_calls")
+        call = choice["message"]["tool_calls"][0]
+        self.assertIn("src/planner", json.loads(call["function"]["arguments"])["command"])
+        # The server's own answer, as it is, is valid input.
+        messages += [choice["message"], {"role": "tool", "tool_call_id": call["id"], "content": "src/planner/a.py:3: def close_orbit():"}]
+        second = self.server.chat(messages, tools=[BASH])
+        known = first["usage"]["prompt_tokens"]
+        self.assertGreater(self.cached(second), 0.9 * known)
+        self.assertEqual(second["timings"]["cache_n"], self.cached(second))
+        again = self.server.chat(messages, tools=[BASH])
+        self.assertGreater(self.cached(again), second["usage"]["prompt_tokens"] - 20)
+        self.assertEqual(again["choices"][0]["message"].get("content"), second["choices"][0]["message"].get("content"))
+
+    def test_streams_and_drafts_change_nothing(self):
+        for temperature, seed in ((0, 1), (0.8, 5), (1.5, 6)):
+            fields = {"tools": [BASH], "temperature": temperature, "seed": seed, "max_tokens": 80, "logprobs": True, "top_logprobs": 2}
+            whole = self.server.chat(TASK, **fields)
+            for mode in ("off", "mtp", "lookup", "tree"):
+                other = self.server.chat(TASK, **fields, speculation={"mode": mode})
+                for body in (whole, other):
+                    for one in body["choices"][0]["message"].get("tool_calls", []):
+                        one["id"] = ""
+                self.assertEqual(other["choices"], whole["choices"], mode)
+                self.assertEqual(other["timings"]["draft_n"] > 0, mode != "off" and other["timings"]["draft_n"] > 0)
+            message, reasons = joined(self.server.stream_chat(TASK, **fields))
+            for one in message.get("tool_calls", []):
+                one["id"] = ""
+            self.assertEqual((message, reasons), (whole["choices"][0]["message"], [whole["choices"][0]["finish_reason"]]))
+
+    def test_a_seed_is_a_text(self):
+        texts = [self.server.chat("Say something", temperature=1, seed=seed, max_tokens=40)["choices"][0]["message"]
+                 for seed in (42, 42, 43)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_equal_requests_at_once_get_equal_texts(self):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            bodies = list(pool.map(lambda _: self.server.chat(TASK, tools=[BASH], max_tokens=60), range(8)))
+        texts = {json.dumps([call["function"] for call in body["choices"][0]["message"]["tool_calls"]]) for body in bodies}
+        self.assertEqual(len(texts), 1)
+
+    def test_what_a_client_that_left_had_read_is_kept(self):
+        words = " ".join(f"word{i * 7919 % 10007}" for i in range(5000))
+        body = json.dumps({"messages": [user(words)], "max_tokens": 1})
+        before = self.server.metric("colugo:prompt_tokens_computed_total")
+        client = self.server.socket()
+        client.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        self.assertTrue(until(lambda: self.server.metric("colugo:prompt_tokens_computed_total") > before + 3000))
+        client.close()
+        self.assertTrue(until(lambda: self.server.metric("colugo:num_requests_running") == 0))
+        computed = self.server.metric("colugo:prompt_tokens_computed_total") - before
+        second = self.server.chat(words, max_tokens=1)
+        self.assertLess(computed, second["usage"]["prompt_tokens"])
+        self.assertGreaterEqual(self.cached(second), computed - 1)
+
+    def test_bytes_that_are_no_characters(self):
+        for seed in range(6):
+            body = self.server.chat("x", temperature=2.0, seed=seed, max_tokens=60, top_k=0, top_p=1.0, min_p=0.0,
+                                    logit_bias={str(token): 8 for token in range(128, 256)})
+            message, _ = joined(self.server.stream_chat("x", temperature=2.0, seed=seed, max_tokens=60, top_k=0, top_p=1.0,
+                                                        min_p=0.0, logit_bias={str(token): 8 for token in range(128, 256)}))
+            self.assertEqual(message, body["choices"][0]["message"])
+
+    def test_the_context_ends(self):
+        with Server(COLUGO, "-c", 256) as server:
+            ends = server.post("/tokenize", {"content": "<|im_end|><|endoftext|>"})[1]["tokens"]
+            body = server.chat("Count", max_tokens=10000, logit_bias={str(token): -100 for token in ends})
+            self.assertEqual(body["choices"][0]["finish_reason"], "length")
+            self.assertEqual(body["usage"]["total_tokens"], 256)
+            status, body = server.post("/v1/chat/completions", {"messages": [user("word " * 300)]})
+            self.assertEqual((status, body["error"]["code"]), (400, "context_length_exceeded"))
+
+
+if __name__ == "__main__":
+    main()
