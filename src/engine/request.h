@@ -43,6 +43,7 @@ struct RequestResult {
     std::optional<Error> error = {};  // why it failed
     int64_t prompt_tokens = 0;
     int64_t cached_tokens = 0;     // of the prompt, that an earlier snapshot spared
+    int64_t matched_tokens = 0;    // of the prompt, that the cache knew when it began, with a snapshot or without
     int64_t fed_tokens = 0;        // rows that were computed, in prefill and decode
     int64_t generated_tokens = 0;  // given to the listener
     int64_t cut_bytes = 0;      // the reply's last bytes that are a stop string, and what its last token has behind it

@@ -52,6 +52,7 @@ void Sequence::start(std::unique_ptr<Lease> lease) {
     if (has_started_) return;  // it goes on after an interruption
     has_started_ = true;
     result_.cached_tokens = lease_->cached_len();
+    result_.matched_tokens = lease_->matched_len();
     result_.queue_seconds = seconds_since_submission();
 }
 

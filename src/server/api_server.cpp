@@ -11,6 +11,7 @@
 #include "server/api_error.h"
 #include "server/chat_prompt.h"
 #include "server/completion_request.h"
+#include "server/divergence.h"
 #include "server/json_text.h"
 #include "text/detokenizer.h"
 
@@ -45,6 +46,7 @@ struct ApiServer::Reply {
     ReplyBody::Options body;
     std::unique_ptr<const std::vector<ToolTypes>> tools;  // that `body` looks at
     bool stream = false;
+    std::vector<std::string> unknown_fields;
     std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
 };
 
@@ -294,6 +296,7 @@ void take_generation(const GenerationFields& fields, const ServedModel& model, s
     body.model = fields.model.empty() ? model.name : fields.model;
     body.include_usage = fields.include_usage;
     body.logprobs = fields.top_logprobs >= 0;
+    body.seed = request.sampling.seed;
     body.has_prediction = !fields.prediction.empty();
 }
 
@@ -305,6 +308,7 @@ ApiServer::Reply ApiServer::chat_reply(std::string_view body) const {
     Reply reply;
     take_generation(chat.generation, model_, options_.seed, reply.request, reply.body);
     reply.stream = chat.generation.stream;
+    reply.unknown_fields = chat.unknown_fields;
     const Tokenizer& tokenizer = text_.tokenizer();
     const ChatInput input = chat_input(chat);
     reply.request.prompt = text_.encode(render_prompt(text_, chat));
@@ -327,6 +331,7 @@ ApiServer::Reply ApiServer::completion_reply(std::string_view body) const {
     take_generation(completion.generation, model_, options_.seed, reply.request, reply.body);
     reply.body.api = ReplyBody::Api::completion;
     reply.stream = completion.generation.stream;
+    reply.unknown_fields = completion.unknown_fields;
     const Tokenizer& tokenizer = text_.tokenizer();
     reply.request.prompt = completion.prompt_ids.empty()
                                ? tokenizer.encode(completion.prompt, ControlTokens::recognised)
@@ -336,10 +341,8 @@ ApiServer::Reply ApiServer::completion_reply(std::string_view body) const {
     return reply;
 }
 
-namespace {
-
 // A reply that the source works on, cancelled where nobody waits for its end any more.
-class Submission {
+class ApiServer::Submission {
  public:
     Submission(ReplySource& source, std::atomic<int>& active, Request request, std::shared_ptr<ReplyChannel> channel)
         : source_(source), active_(active), id_(submit(source, std::move(request), std::move(channel))) {
@@ -374,8 +377,17 @@ class Submission {
     bool cancelled_ = false, ended_ = false;
 };
 
+namespace {
+
 std::string error_events(const ApiError& error) {
     return event_text(error.body()) + "data: [DONE]\n\n";
+}
+
+std::string request_line(const std::string& path, const std::string& id, const RequestResult& result,
+                         const std::string& end, double seconds) {
+    return fmt::format("{} {}: {} prompt tokens, {} cached; {} new at {:.1f} tok/s; {}; {:.2f} s", path, id,
+                       result.prompt_tokens, result.cached_tokens, result.generated_tokens,
+                       result.decode_tokens_per_second(), end, seconds);
 }
 
 // Why a reply that ended is none, if so.
@@ -389,32 +401,28 @@ std::optional<ApiError> fault_of(const RequestResult& result, bool interrupted) 
 
 asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
     if (draining_) throw ApiError(503, "server_shutting_down", "", "the server is shutting down");
+    note_unknown_fields(exchange.request().path, reply.unknown_fields);
     const auto channel = std::make_shared<ReplyChannel>(co_await asio::this_coro::executor);
     ReplyBody body(text_.tokenizer(), std::move(reply.body));
+    const std::vector<int32_t> prompt = reply.request.prompt;
     Submission submission(source_, active_, std::move(reply.request), channel);
     if (reply.stream) {
         co_await exchange.begin_events();
         co_await exchange.send(body.begin());
     }
-    auto told = std::chrono::steady_clock::now();
-    std::optional<RequestResult> result;
-    while (!result) {
-        const ReplyNews news = co_await channel->wait(kGlance);
-        std::string events = body.feed(news.tokens);
-        result = news.result;
-        if (exchange.is_closed()) co_return;
-        if (interrupted_ || body.is_done()) submission.cancel();
-        const auto now = std::chrono::steady_clock::now();
-        if (reply.stream && events.empty() && now - told > options_.keep_alive) events = body.keep_alive();
-        if (!reply.stream || events.empty()) continue;
-        co_await exchange.send(std::move(events));
-        told = now;
+    const std::optional<RequestResult> result = co_await follow(exchange, reply.stream, body, submission, *channel);
+    if (!result) {
+        metrics_.record_abort();
+        co_return;
     }
-    submission.set_ended();
-    const bool interrupted = result->finish == FinishReason::cancelled && !body.is_done();
-    const std::optional<ApiError> fault = fault_of(*result, interrupted);
+    const std::optional<ApiError> fault =
+        fault_of(*result, result->finish == FinishReason::cancelled && !body.is_done());
+    const std::string reason = fault ? "error" : body.finish_reason(*result);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - reply.arrived).count();
-    metrics_.record(*result, fault ? "error" : body.finish_reason(*result), seconds);
+    metrics_.record(*result, reason, seconds);
+    options_.log(request_line(exchange.request().path, body.id(), *result, fault ? fault->what() : reason, seconds));
+    const std::string note = divergence_note(text_.tokenizer(), prompt, result->matched_tokens);
+    if (!note.empty()) options_.log(fmt::format("{}: {}", body.id(), note));
     if (fault && !reply.stream) throw *fault;
     if (reply.stream) {
         std::string events = fault ? error_events(*fault) : body.end(*result);
@@ -424,10 +432,39 @@ asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
         std::string whole = dumped(body.whole(*result));
         co_await exchange.reply(200, kJson, std::move(whole));
     }
-    options_.log(fmt::format("{} {}: {} prompt tokens, {} cached; {} new at {:.1f} tok/s; {}; {:.2f} s",
-                             exchange.request().path, body.id(), result->prompt_tokens, result->cached_tokens,
-                             result->generated_tokens, result->decode_tokens_per_second(),
-                             fault ? fault->what() : body.finish_reason(*result), seconds));
+}
+
+// Until the reply has ended; a stream's events are sent meanwhile. Nothing: the client is gone.
+asio::awaitable<std::optional<RequestResult>> ApiServer::follow(HttpExchange& exchange, bool stream, ReplyBody& body,
+                                                                Submission& submission, ReplyChannel& channel) {
+    auto told = std::chrono::steady_clock::now();
+    while (true) {
+        const ReplyNews news = co_await channel.wait(kGlance);
+        std::string events = body.feed(news.tokens);
+        if (news.result) submission.set_ended();
+        if (exchange.is_closed()) co_return std::nullopt;
+        if (interrupted_ || body.is_done()) submission.cancel();
+        const auto now = std::chrono::steady_clock::now();
+        if (stream && events.empty() && !news.result && now - told > options_.keep_alive) events = body.keep_alive();
+        if (stream && !events.empty()) {
+            co_await exchange.send(std::move(events));
+            told = now;
+        }
+        if (news.result) co_return news.result;
+    }
+}
+
+// Once for each name, of the first that there are.
+void ApiServer::note_unknown_fields(const std::string& path, const std::vector<std::string>& names) {
+    constexpr size_t kMostNames = 256;
+    std::string news;
+    {
+        const std::lock_guard lock(unknown_mutex_);
+        for (const std::string& name : names) {
+            if (unknown_names_.size() < kMostNames && unknown_names_.insert(name).second) news += " " + name;
+        }
+    }
+    if (!news.empty()) options_.log(fmt::format("{}: fields that mean nothing here:{}", path, news));
 }
 
 }  // namespace colugo

@@ -5,6 +5,9 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +57,7 @@ class ApiServer {
 
  private:
     struct Reply;
+    class Submission;
     // A whole answer.
     struct Answer {
         std::string body;
@@ -79,6 +83,9 @@ class ApiServer {
     Reply chat_reply(std::string_view body) const;
     Reply completion_reply(std::string_view body) const;
     boost::asio::awaitable<void> give(HttpExchange& exchange, Reply reply);
+    boost::asio::awaitable<std::optional<RequestResult>> follow(HttpExchange& exchange, bool stream, ReplyBody& body,
+                                                                Submission& submission, ReplyChannel& channel);
+    void note_unknown_fields(const std::string& path, const std::vector<std::string>& names);
     // Runs a function where rendering and tokenizing delay nobody's bytes.
     template <typename Body>
     boost::asio::awaitable<std::invoke_result_t<Body>> on_text_thread(Body body);
@@ -93,7 +100,9 @@ class ApiServer {
     std::atomic<bool> draining_ = false, interrupted_ = false;
     std::atomic<int> active_ = 0;
 
-    std::mutex progress_mutex_;  // of what follows
+    std::mutex unknown_mutex_;
+    std::set<std::string> unknown_names_;  // that the log has had
+    std::mutex progress_mutex_;            // of what follows
     int64_t last_steps_ = -1;
     std::chrono::steady_clock::time_point last_progress_ = std::chrono::steady_clock::now();
 };

@@ -191,6 +191,7 @@ std::string ReplyBody::end(const RequestResult& result) {
     finish(result, deltas);
     std::string text = events(deltas);
     ordered_json body = chunk(no_delta(), finish_reason(result));
+    body["seed"] = options_.seed;
     body["timings"] = timings_json(result);
     text += event_text(body);
     if (options_.include_usage) {
@@ -245,6 +246,7 @@ ordered_json ReplyBody::whole(const RequestResult& result) {
     entry["finish_reason"] = finish_reason(result);
     body["choices"] = ordered_json::array({std::move(entry)});
     body["usage"] = usage(result);
+    body["seed"] = options_.seed;
     body["timings"] = timings_json(result);
     return body;
 }

@@ -21,6 +21,7 @@ class ReplyBody {
         bool include_usage = false;    // a last event of a stream has it
         bool logprobs = false;
         bool has_prediction = false;
+        uint64_t seed = 0;  // of the draws; told
     };
     // The tokenizer outlives it.
     ReplyBody(const Tokenizer& tokenizer, Options options);

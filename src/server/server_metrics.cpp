@@ -165,6 +165,12 @@ void ServerMetrics::record(const RequestResult& result, const std::string& finis
     }
 }
 
+void ServerMetrics::record_abort() {
+    prometheus::Labels labels = series_->labels;
+    labels["finished_reason"] = "abort";
+    series_->success.Add(labels).Increment();
+}
+
 std::string ServerMetrics::text() const {
     std::vector<MetricFamily> families = series_->engine.Collect();
     std::vector<MetricFamily> own = series_->registry.Collect();

@@ -17,6 +17,8 @@ class ServerMetrics {
 
     // A request has ended. seconds: from its arrival, its text's preparation included. From any thread.
     void record(const RequestResult& result, const std::string& finish_reason, double seconds);
+    // One was given up by its client.
+    void record_abort();
     // The text format 0.0.4.
     std::string text() const;
 
