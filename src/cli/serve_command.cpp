@@ -12,6 +12,7 @@
 #include "cli/model_flags.h"
 #include "cli/model_loading.h"
 #include "cli/sampling_flags.h"
+#include "cli/service_notify.h"
 #include "cli/template_flags.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
@@ -182,10 +183,12 @@ Outcome ServeCommand::run(const ModelText& text, const ServedModel& served, Repl
     catch_every_interrupt();
     const auto listening = [&](uint16_t port) {
         say(fmt::format("serving {} at http://{}:{}/v1", served.name, serving_.host, port));
+        notify_service("READY=1");
     };
     bool stopping = false;
     const auto should_stop = [&] {
         stopping = stopping || take_interrupt() || interrupted();
+        if (stopping) notify_service("STOPPING=1");
         if (stopping) say("ending: replies that are being written come to their end; Ctrl-C again ends them now");
         return stopping;
     };

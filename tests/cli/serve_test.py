@@ -19,11 +19,11 @@ CALL = "<tool_call>\n<function=get_weather>\n<parameter=city>\n%s\n</parameter>\
 
 
 class ServeTest(ProgramCase):
-    def serve(self, *replies, arguments=()):
+    def serve(self, *replies, arguments=(), env=None):
         """A server whose replies are these: texts, or lines of a script."""
         lines = [reply if isinstance(reply, dict) else {"text": reply} for reply in replies]
         script = self.path("script.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-        return Server(COLUGO, "--model", "scripted:" + script, "--reasoning", "off", *arguments)
+        return Server(COLUGO, "--model", "scripted:" + script, "--reasoning", "off", *arguments, env=env)
 
     def test_a_reply_whole_and_as_a_stream(self):
         texts = ["Hello, caf\u00e9 \u4eca\u65e5 \U0001F600!", "<think>\nhm\n</think>\n\nYes.", CALL % "Rome",
@@ -260,6 +260,16 @@ class ServeTest(ProgramCase):
             self.assertEqual(answers[0][-1], "[DONE]")
             self.assertEqual(answers[0][-2]["error"]["code"], "server_shutting_down")
             self.assertEqual(server.wait(), 0)
+
+    def test_the_service_manager_is_told(self):
+        path = self.path("notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(30)
+            with self.serve("x", env={"NOTIFY_SOCKET": path}) as server:
+                self.assertEqual(manager.recv(100), b"READY=1")
+                self.assertEqual(server.end(), 0)
+                self.assertEqual(manager.recv(100), b"STOPPING=1")
 
     def test_scripts_that_are_none(self):
         for line, said in (('{"text": 5}', "text"), ("{", "line 1"), ('{"text": "x", "speed": 5}', "speed"), ("", "no replies")):

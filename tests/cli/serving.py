@@ -16,9 +16,10 @@ START_SECONDS = 120
 class Server:
     """colugo serve on a free loopback port. log: its lines on standard error so far."""
 
-    def __init__(self, program, *arguments):
+    def __init__(self, program, *arguments, env=None):
         command = [program, "serve", "--port", "0", *map(str, arguments)]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment())
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                         env=environment(env))
         self.log, self.port, self._ready = [], None, threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
