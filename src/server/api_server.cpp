@@ -12,6 +12,7 @@
 #include "server/chat_prompt.h"
 #include "server/completion_request.h"
 #include "server/divergence.h"
+#include "server/index_page.h"
 #include "server/json_text.h"
 #include "text/detokenizer.h"
 
@@ -86,6 +87,7 @@ asio::awaitable<std::invoke_result_t<Body>> ApiServer::on_text_thread(Body body)
 const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::string& allowed) {
     using Kind = Route::Kind;
     static const Route kRoutes[] = {
+        {.method = "GET", .path = "/", .kind = Kind::quick, .answer = &ApiServer::get_page, .is_open = true},
         {.method = "GET", .path = "/health", .kind = Kind::quick, .answer = &ApiServer::get_health, .is_open = true},
         {.method = "GET",
          .path = "/health/ready",
@@ -190,6 +192,10 @@ asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
         answer = (this->*route->answer)(request);
     }
     co_await exchange.reply(answer.status, answer.content_type, std::move(answer.body));
+}
+
+ApiServer::Answer ApiServer::get_page(const HttpRequest&) {
+    return {.body = std::string(index_page()), .content_type = "text/html; charset=utf-8"};
 }
 
 ApiServer::Answer ApiServer::get_health(const HttpRequest&) {

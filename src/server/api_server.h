@@ -71,6 +71,7 @@ class ApiServer {
     bool is_allowed(const HttpRequest& request) const;
     void add_cors_headers(HttpExchange& exchange) const;
 
+    Answer get_page(const HttpRequest& request);
     Answer get_health(const HttpRequest& request);
     Answer get_ready(const HttpRequest& request);
     Answer get_models(const HttpRequest& request);
