@@ -68,7 +68,8 @@ std::vector<std::string> names_in(const std::string& folder) {
 int64_t modification_time(const std::string& path) {
     struct stat status {};
     if (lstat(path.c_str(), &status) != 0) return 0;
-    return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    constexpr int64_t kMostSeconds = int64_t{1} << 33;  // in nanoseconds there is room above them
+    return std::clamp<int64_t>(status.st_mtim.tv_sec, 0, kMostSeconds) * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "cache/disk_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -219,6 +221,28 @@ TEST(DiskStore, TheLimitTakesTheLeastRecentlyUsedLeaf) {
     EXPECT_TRUE(store.has(tokens_of(2, 64)));
     EXPECT_EQ(bytes_below(folder.path()), store->bytes());
     EXPECT_THAT(store.log, IsEmpty());
+}
+
+// A clock that was wrong once, or somebody else's file.
+TEST(DiskStore, AFileOfTheFarFutureIsTheLastThatWasUsed) {
+    const TempFolder folder;
+    std::string path;
+    uint64_t size = 0;
+    {
+        TestStore store(folder.path());
+        store.write(tokens_of(1, 64));
+        path = file_at(folder.path(), 64);
+        size = store->bytes();
+        store.write(tokens_of(2, 64));
+    }
+    timespec times[2] = {{0, UTIME_OMIT}, {13'600'000'000, 0}};  // in the year 2400
+    ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    TestStore store(folder.path(), size + size / 2);
+    EXPECT_TRUE(store->contains(tokens_of(1, 64)));
+    EXPECT_FALSE(store->contains(tokens_of(2, 64)));
+    EXPECT_TRUE(store.write(tokens_of(3, 64)));
+    EXPECT_TRUE(store.has(tokens_of(3, 64)));
+    EXPECT_FALSE(store->contains(tokens_of(1, 64)));
 }
 
 TEST(DiskStore, WhatExceedsTheLimitByItselfIsNotKept) {
