@@ -18,7 +18,9 @@ constexpr double kEnoughSeconds = 0.05;  // of measuring one thing
 constexpr int kMostRounds = 5;
 // Of a measurement's surprise: how much goes to all sizes, as when a context grows, and how much to those next to it.
 constexpr double kCommonShare = 0.05, kOwnShare = 0.15;
-constexpr double kMostSurprise = 2.0;  // a step that was held up tells nothing
+// A step that was held up tells nothing; several in a row were not, as in a context that was long from the start.
+constexpr double kMostSurprise = 2.0;
+constexpr int kFewOutliers = 4;
 
 // The least of a few runs; the first, which takes memory, is none of them.
 template <typename Run>
@@ -136,9 +138,20 @@ double PassCost::pass(double rows) const {
     return pass_seconds_[size] + slope * (rows - first);
 }
 
+// Whether a measurement counts, and as how much of a surprise.
+bool PassCost::is_believed(double& surprise, int& outliers) {
+    if (surprise > 1.0 / kMostSurprise && surprise < kMostSurprise) {
+        outliers = 0;
+        return true;
+    }
+    if (!(surprise > 0.0) || ++outliers < kFewOutliers) return false;
+    surprise = std::clamp(surprise, 1.0 / kMostSurprise, kMostSurprise);
+    return true;
+}
+
 void PassCost::record_pass(int64_t rows, double seconds) {
-    const double surprise = seconds / pass(static_cast<double>(rows));
-    if (held_ || !(surprise > 1.0 / kMostSurprise && surprise < kMostSurprise)) return;
+    double surprise = seconds / pass(static_cast<double>(rows));
+    if (held_ || !is_believed(surprise, pass_outliers_)) return;
     const double at = std::log2(static_cast<double>(rows));
     for (size_t size = 0; size < sizes_; ++size) {
         const double near = std::max(1.0 - std::abs(at - static_cast<double>(size)), 0.0);
@@ -147,8 +160,8 @@ void PassCost::record_pass(int64_t rows, double seconds) {
 }
 
 void PassCost::record_draft(int64_t rows, double seconds) {
-    const double surprise = seconds / draft(static_cast<double>(rows));
-    if (held_ || !(surprise > 1.0 / kMostSurprise && surprise < kMostSurprise)) return;
+    double surprise = seconds / draft(static_cast<double>(rows));
+    if (held_ || !is_believed(surprise, draft_outliers_)) return;
     const double factor = 1.0 + (surprise - 1.0) * (kCommonShare + kOwnShare);
     draft_seconds_ *= factor;
     draft_seconds_per_row_ *= factor;

@@ -32,10 +32,13 @@ class PassCost {
  private:
     static constexpr size_t kMostSizes = 6;  // 1 to 32 rows
 
+    static bool is_believed(double& surprise, int& outliers);
+
     std::array<double, kMostSizes> pass_seconds_{};  // of 2^i rows
     size_t sizes_ = 0;
     double draft_seconds_ = 0.0;
     double draft_seconds_per_row_ = 0.0;
+    int pass_outliers_ = 0, draft_outliers_ = 0;  // one after the other, up to now
     bool held_ = false;
 };
 

@@ -41,5 +41,19 @@ TEST(PassCost, AStepThatWasHeldUpTellsNothing) {
     EXPECT_DOUBLE_EQ(cost.draft(2), 0.14);
 }
 
+// As where a context is long from the first step on.
+TEST(PassCost, StepsThatAreAllFarFromWhatIsKnownCount) {
+    PassCost cost(kPasses, 0.1, 0.02);
+    for (int i = 0; i < 60; ++i) {
+        cost.record_pass(1, 5.0);
+        cost.record_draft(1, 0.03);
+    }
+    EXPECT_NEAR(cost.pass(1), 5.0, 0.1);
+    EXPECT_NEAR(cost.draft(1), 0.03, 0.001);
+    // One now and then does not.
+    for (int i = 0; i < 60; ++i) cost.record_pass(1, i % 4 == 3 ? 100.0 : 5.0);
+    EXPECT_NEAR(cost.pass(1), 5.0, 0.1);
+}
+
 }  // namespace
 }  // namespace colugo
