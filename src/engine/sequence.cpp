@@ -10,24 +10,16 @@ Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListene
       request_(std::move(request)),
       listener_(std::move(listener)),
       tokens_(request_.prompt),
+      vocab_size_(vocab_size),
       snapshots_(request_.branch_points),
       spec_(within(request_.spec.value_or(spec_limits), spec_limits)),
       seen_(vocab_size),
-      history_(vocab_size),
       stop_strings_(request_.stop_strings) {
     const int64_t room = ctx_size - prompt_len();
     const bool context_first = request_.max_tokens < 0 || request_.max_tokens > room;
     limit_ = context_first ? room : request_.max_tokens;
     at_limit_ = context_first ? FinishReason::context : FinishReason::length;
-    tokens_.reserve(static_cast<size_t>(worst_length()));
-    history_.add_prompt(request_.prompt);
     seen_.add(request_.prompt);
-    if (spec_.uses_lookup() && limit_ > 1) {
-        lookup_.emplace(worst_length() + static_cast<int64_t>(request_.prediction.size()));
-        lookup_->append(request_.prediction);
-        lookup_->begin_text();
-        lookup_->append(request_.prompt);
-    }
     result_.prompt_tokens = prompt_len();
 }
 
@@ -49,6 +41,16 @@ std::span<const int64_t> Sequence::snapshots_within(int64_t count) {
 
 void Sequence::start(std::unique_ptr<Lease> lease) {
     lease_ = std::move(lease);
+    tokens_.reserve(static_cast<size_t>(worst_length()));
+    history_.emplace(vocab_size_);
+    history_->add_prompt(request_.prompt);
+    for (const int32_t token : std::span(tokens_).subspan(request_.prompt.size())) history_->add_output(token);
+    if (spec_.uses_lookup() && limit_ > 1) {
+        lookup_.emplace(worst_length() + static_cast<int64_t>(request_.prediction.size()));
+        lookup_->append(request_.prediction);
+        lookup_->begin_text();
+        lookup_->append(tokens_);
+    }
     if (has_started_) return;  // it goes on after an interruption
     has_started_ = true;
     result_.cached_tokens = lease_->cached_len();
@@ -56,9 +58,15 @@ void Sequence::start(std::unique_ptr<Lease> lease) {
     result_.queue_seconds = seconds_since_submission();
 }
 
+std::unique_ptr<Lease> Sequence::stop() {
+    history_.reset();
+    lookup_.reset();
+    return std::move(lease_);
+}
+
 void Sequence::append(int32_t token) {
     tokens_.push_back(token);
-    history_.add_output(token);
+    history_->add_output(token);
     seen_.add(token);
     if (lookup_) lookup_->append(token);
 }

@@ -55,8 +55,9 @@ class Sequence {
     // Those within the next `count` positions.
     std::span<const int64_t> snapshots_within(int64_t count);
 
+    // What drawing and drafting look at is there from start() to stop(): many may wait, and few run.
     void start(std::unique_ptr<Lease> lease);
-    std::unique_ptr<Lease> stop() { return std::move(lease_); }
+    std::unique_ptr<Lease> stop();
     void append(int32_t token);
 
     // How it drafts, and with what.
@@ -71,7 +72,7 @@ class Sequence {
     bool has_waited() const { return has_waited_; }
     void set_waited() { has_waited_ = true; }
 
-    TokenHistory& history() { return history_; }
+    const TokenHistory& history() const { return *history_; }
     // Fed all that was given so far.
     StopStrings& stop_strings() { return stop_strings_; }
     RequestListener& listener() { return *listener_; }
@@ -83,6 +84,7 @@ class Sequence {
     Request request_;
     std::shared_ptr<RequestListener> listener_;
     std::vector<int32_t> tokens_;
+    int64_t vocab_size_;
     int64_t limit_;
     FinishReason at_limit_;
     std::vector<int64_t> snapshots_;  // ascending
@@ -94,7 +96,7 @@ class Sequence {
     bool decodes_ = false;
     bool has_started_ = false;
     bool has_waited_ = false;
-    TokenHistory history_;
+    std::optional<TokenHistory> history_;
     StopStrings stop_strings_;
     RequestResult result_;
     Clock::time_point submitted_ = Clock::now();

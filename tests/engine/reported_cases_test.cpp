@@ -387,6 +387,21 @@ TEST(ReportedRuns, APromptOfTheWholeBudgetIsReadOnce) {
     EXPECT_GT(harness.engine().metrics().cache.evictions, 0);
 }
 
+// What each request counts, and looks drafts up in, is as large as vocabulary and context, and was taken while it
+// waited.
+TEST(ReportedRuns, ThoseThatWaitTakeLittleMemory) {
+    EngineHarness harness({.parallel = 1, .ctx_size = 2048, .spec = {.mode = SpecMode::lookup}});
+    harness.engine().submit(request_of({1, 2, 3}, -1), std::make_shared<Recorder>());
+    harness.step();
+    const uint64_t before = resident_bytes();
+    for (int i = 0; i < 1000; ++i) harness.engine().submit(request_of({5, 6, 7}, -1), std::make_shared<Recorder>());
+    harness.step();
+    EXPECT_EQ(harness.engine().metrics().waiting, 1000);
+    if (kResidentBytesCount) {
+        EXPECT_LE(resident_bytes(), before + (uint64_t{6} << 20));
+    }
+}
+
 // States leaked wherever a request came to nothing, until no more could begin.
 TEST(ReportedRuns, NothingIsLeftOfRequestsThatCameToNothing) {
     EngineHarness harness({.parallel = 4, .max_rows = 32, .ctx_size = 96, .cached_sequences = 4.0});
