@@ -23,6 +23,14 @@ Engine::StepRows rows_of(std::span<const Scheduler::Turn> turns) {
     return rows;
 }
 
+void check_ids(const char* name, std::span<const int32_t> tokens, int64_t vocab_size) {
+    for (const int32_t token : tokens) {
+        if (token >= 0 && token < vocab_size) continue;
+        fail(ErrorCode::invalid_argument, "the {} has the token {}; the model's vocabulary has ids 0 to {}", name,
+             token, vocab_size - 1);
+    }
+}
+
 }  // namespace
 
 const char* finish_reason_name(FinishReason reason) {
@@ -98,13 +106,10 @@ void Engine::wait_for_disk() {
 void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size) {
     const auto prompt_len = static_cast<int64_t>(request.prompt.size());
     check_sampling_params(request.sampling, vocab_size);
+    if (request.spec) check_spec_params(*request.spec);
     if (prompt_len == 0) fail(ErrorCode::invalid_argument, "the prompt is empty; expected at least one token");
-    for (const int32_t token : request.prompt) {
-        if (token < 0 || token >= vocab_size) {
-            fail(ErrorCode::invalid_argument, "the prompt has the token {}; the model's vocabulary has ids 0 to {}",
-                 token, vocab_size - 1);
-        }
-    }
+    check_ids("prompt", request.prompt, vocab_size);
+    check_ids("prediction", request.prediction, vocab_size);
     if (request.max_tokens < -1) {
         fail(ErrorCode::invalid_argument, "the number of new tokens is {}; expected 0 or more, or -1 for no limit",
              request.max_tokens);

@@ -446,6 +446,14 @@ TEST(Engine, RefusesWhatCannotBeServed) {
     EXPECT_ERROR(ErrorCode::invalid_argument, "empty", harness.submit(request_of({})));
     EXPECT_ERROR(ErrorCode::invalid_argument, "512", harness.submit(request_of({512})));
     EXPECT_ERROR(ErrorCode::invalid_argument, "-2", harness.submit(request_of({1}, -2)));
+    for (const int32_t token : {-1, 512}) {
+        Request request = request_of({1});
+        request.prediction = {1, token};
+        EXPECT_ERROR(ErrorCode::invalid_argument, "prediction", harness.submit(request));
+    }
+    Request request = request_of({1});
+    request.spec = SpecParams{.mode = SpecMode::lookup, .nodes = 0};
+    EXPECT_ERROR(ErrorCode::invalid_argument, "spec-nodes", harness.submit(request));
     EXPECT_ERROR(ErrorCode::resource_exhausted, "64 tokens", harness.submit(request_of(tokens_of(64, 1))));
     EXPECT_ERROR(ErrorCode::resource_exhausted, "65 tokens", harness.submit(request_of(tokens_of(65, 1), 0)));
     EXPECT_FALSE(harness.engine().step());
