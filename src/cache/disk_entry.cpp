@@ -191,14 +191,20 @@ struct EntryCodec::Contexts {
     std::vector<std::byte> buffer = std::vector<std::byte>(kBufferBytes);   // of the file's bytes
     std::vector<std::byte> scratch = std::vector<std::byte>(kBufferBytes);  // for pages nobody wants
     Hasher hasher;
+    const std::atomic<bool>& given_up;
 
-    Contexts() {
+    explicit Contexts(const std::atomic<bool>& given_up_by) : given_up(given_up_by) {
         COLUGO_CHECK(compress != nullptr && decompress != nullptr);
         const bool taken =
             ZSTD_isError(ZSTD_CCtx_setParameter(compress.get(), ZSTD_c_compressionLevel, kCompressionLevel)) == 0 &&
             ZSTD_isError(ZSTD_CCtx_setParameter(compress.get(), ZSTD_c_windowLog, kWindowLog)) == 0 &&
             ZSTD_isError(ZSTD_DCtx_setParameter(decompress.get(), ZSTD_d_windowLogMax, kWindowLog)) == 0;
         COLUGO_CHECK(taken);
+    }
+
+    // Now and then.
+    void go_on(const EntryFile& file) const {
+        if (given_up) fail(ErrorCode::io, "{} took too long", file.path());
     }
 
     class Writer;
@@ -224,6 +230,7 @@ class EntryCodec::Contexts::Writer {
  private:
     void run(ZSTD_inBuffer input, ZSTD_EndDirective directive) {
         for (bool done = false; !done;) {
+            contexts_.go_on(file_);
             ZSTD_outBuffer output{contexts_.buffer.data(), contexts_.buffer.size(), 0};
             const size_t left = ZSTD_compressStream2(contexts_.compress.get(), &output, &input, directive);
             COLUGO_CHECK(ZSTD_isError(left) == 0);
@@ -256,6 +263,7 @@ class EntryCodec::Contexts::Reader {
     void get(std::span<std::byte> to) {
         ZSTD_outBuffer output{to.data(), to.size(), 0};
         while (output.pos < output.size) {
+            contexts_.go_on(file_);
             if (input_.pos == input_.size) refill();
             // Of a file that is whole, something moves each time: zstd may hold output back when input has ended.
             const size_t before = output.pos + input_.pos;
@@ -296,7 +304,7 @@ class EntryCodec::Contexts::Reader {
 };
 
 EntryCodec::EntryCodec(std::string key, StateSizes sizes)
-    : key_(std::move(key)), sizes_(sizes), contexts_(std::make_unique<Contexts>()) {
+    : key_(std::move(key)), sizes_(sizes), contexts_(std::make_unique<Contexts>(given_up_)) {
     COLUGO_CHECK(sizes.page > 0 && sizes.border > 0 && sizes.rows > 0 && sizes.tail > 0);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -79,6 +80,9 @@ class EntryCodec {
     void read(const std::string& path, std::span<const int32_t> tokens, int64_t parent, const StatePieces& to,
               Part part);
 
+    // From any thread: while it is set, write() and read() soon throw io.
+    void give_up(bool given_up) { given_up_ = given_up; }
+
  private:
     struct Contexts;
 
@@ -86,6 +90,7 @@ class EntryCodec {
 
     std::string key_;
     StateSizes sizes_;
+    std::atomic<bool> given_up_ = false;
     std::unique_ptr<Contexts> contexts_;
 };
 

@@ -243,6 +243,8 @@ void DiskStore::keep_limit() {
 void DiskStore::start(Job job) {
     COLUGO_CHECK(!busy_);
     busy_ = true;
+    gave_up_ = false;
+    codec_.give_up(false);
     {
         const std::lock_guard lock(mutex_);
         job_ = std::move(job);
@@ -286,6 +288,11 @@ void DiskStore::start_read(std::span<const int32_t> tokens, StatePieces to) {
            .chain = std::move(chain)});
 }
 
+void DiskStore::give_up() {
+    gave_up_ = true;
+    codec_.give_up(true);
+}
+
 std::optional<DiskStore::Done> DiskStore::poll() {
     std::optional<Outcome> outcome;
     std::vector<std::string> complaints;
@@ -320,6 +327,7 @@ void DiskStore::end_write(const Outcome& outcome) {
 void DiskStore::end_read(const Outcome& outcome) {
     const auto first = [&](int64_t count) { return std::span(outcome.job.tokens).first(static_cast<size_t>(count)); };
     if (!outcome.failure.empty()) {
+        if (gave_up_) return;
         const size_t removed = remove_with_those_below(*node_of(first(outcome.failed_position)));
         options_.log(fmt::format("a snapshot at {} was lost on disk, with {} that build on it: {}",
                                  outcome.failed_position, removed - 1, outcome.failure));

@@ -67,10 +67,13 @@ class DiskStore {
     struct Done {
         enum class Kind { write, read };
         Kind kind = Kind::write;
-        // After a failed read the entry is gone, and so are those that built on what could not be read.
+        // After a failed read the entry is gone, and so are those that built on what could not be read; not so when it
+        // was given up.
         bool ok = false;
         std::vector<int32_t> tokens;  // the job's
     };
+    // The job that was started, if any, fails soon; what was to be read stays on disk.
+    void give_up();
     // How the job ended, once.
     std::optional<Done> poll();
 
@@ -132,7 +135,7 @@ class DiskStore {
     const Options options_;
     const std::string folder_;  // of the key
     const FolderLock lock_;
-    EntryCodec codec_;  // the worker's, once there is one
+    EntryCodec codec_;  // the worker's, once there is one, but for give_up()
 
     // Marks where there is an entry by a snapshot without pieces.
     PrefixTree tree_;
@@ -141,6 +144,7 @@ class DiskStore {
     uint64_t next_number_ = 0;
     int64_t clock_ = 0;  // above every last_use
     bool busy_ = false;
+    bool gave_up_ = false;  // the job, or the last one
 
     std::mutex mutex_;
     std::condition_variable wake_;

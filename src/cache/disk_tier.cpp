@@ -1,5 +1,7 @@
 #include "cache/disk_tier.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace colugo {
@@ -21,10 +23,10 @@ bool is_worth_writing(const PrefixTree::Node& node) {
 }  // namespace
 
 DiskTier::DiskTier(CacheManager& cache, DiskStore::Options options)
-    : cache_(cache), on_done_(std::move(options.on_done)), store_(filled(std::move(options))) {}
+    : cache_(cache), on_done_(std::move(options.on_done)), log_(options.log), store_(filled(std::move(options))) {}
 
 DiskTier::~DiskTier() {
-    while (at_work_ != nullptr) wait();
+    finish_job(Clock::now());
 }
 
 DiskStore::Options DiskTier::filled(DiskStore::Options options) {
@@ -51,8 +53,9 @@ void DiskTier::take_in(DiskStore::Done done) {
         if (PrefixTree::Node* node = cache_.adopt(snapshot, done.tokens)) node->stored = true;
         return;
     }
-    if (done.kind == DiskStore::Done::Kind::write && done.ok) {
-        ++counters_.writes;
+    if (done.kind == DiskStore::Done::Kind::write) {
+        if (done.ok) ++counters_.writes;
+        // What the disk refused once it is not asked again: an idle engine would ask for ever.
         if (PrefixTree::Node* node = cache_.find(done.tokens)) node->stored = true;
     }
     cache_.release(snapshot);
@@ -123,27 +126,37 @@ bool DiskTier::fetches(std::span<const int32_t> tokens) {
     return true;
 }
 
-void DiskTier::wait() {
-    {
-        std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return is_done_; });
-        is_done_ = false;
+// The one at work; when the time has come, it is given up.
+void DiskTier::finish_job(Clock::time_point end) {
+    while (at_work_ != nullptr) {
+        {
+            std::unique_lock lock(mutex_);
+            const auto is_done = [this] { return is_done_; };
+            if (!done_.wait_until(lock, end, is_done)) {
+                store_.give_up();
+                done_.wait(lock, is_done);
+            }
+            is_done_ = false;
+        }
+        tend();
     }
-    if (std::optional<DiskStore::Done> done = store_.poll()) take_in(std::move(*done));
 }
 
-void DiskTier::flush() {
-    while (at_work_ != nullptr) wait();
+void DiskTier::flush(double seconds) {
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    finish_job(end);
     std::vector<std::pair<double, PrefixTree::Node*>> order;
     for (PrefixTree::Node* node : cache_.tree().snapshots()) {
         if (!node->stored && is_worth_writing(*node)) order.emplace_back(-cache_.priority(*node), node);
     }
     std::sort(order.begin(), order.end());
     // Writing takes nothing out of the tree, so the nodes stay.
-    for (const auto& [priority, node] : order) {
-        if (write(*node)) {
-            while (at_work_ != nullptr) wait();
+    for (size_t i = 0; i < order.size(); ++i) {
+        if (Clock::now() >= end) {
+            return log_(
+                fmt::format("{} snapshots were not kept on disk: writing them took too long", order.size() - i));
         }
+        if (write(*order[i].second)) finish_job(end);
     }
 }
 

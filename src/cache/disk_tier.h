@@ -2,6 +2,7 @@
 // when a sequence begins with what only the disk has.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -30,8 +31,8 @@ class DiskTier {
     void write_behind(bool idle);
     // Whether a sequence of these tokens had better wait: the disk has more of them than memory, and reads it.
     bool fetches(std::span<const int32_t> tokens);
-    // Writes what is worth it, and waits until it is done. No lease may be left.
-    void flush();
+    // Writes what is worth it, the most valuable first, for so many seconds at most. No lease may be left.
+    void flush(double seconds);
 
     const DiskCounters& counters() const { return counters_; }
     // Something is being written or read, or has been since the last call of anything above.
@@ -39,17 +40,20 @@ class DiskTier {
     uint64_t bytes() const { return store_.bytes(); }
 
  private:
+    using Clock = std::chrono::steady_clock;
+
     DiskStore::Options filled(DiskStore::Options options);
     void take_in(DiskStore::Done done);
     bool write(PrefixTree::Node& node);
     PrefixTree::Node* next_to_write() const;
-    void wait();
+    void finish_job(Clock::time_point end);
 
     CacheManager& cache_;
     std::function<void()> on_done_;
+    std::function<void(std::string)> log_;
     std::mutex mutex_;
     std::condition_variable done_;
-    bool is_done_ = false;  // under the mutex: since the last wait()
+    bool is_done_ = false;  // under the mutex: since it was last waited for
     DiskStore store_;
     Snapshot* at_work_ = nullptr;  // what the worker reads or fills
     int64_t cached_before_ = 0;    // tokens of what is being read that memory had

@@ -25,7 +25,7 @@ class PrefixTree {
         size_t index = 0;       // in snapshots() while there is one
         double last_use = 0.0;  // the cache's clock then
         int64_t uses = 0;
-        bool stored = false;  // it is on disk too
+        bool stored = false;  // it is on disk too, or could not be put there
     };
     struct Match {
         int64_t length = 0;       // tokens that the tree has in common with the sequence

@@ -56,6 +56,7 @@ Engine::Engine(LoadedModel& model, TokenMask tokens, Options options)
       scheduler_(cache_, disk_.get(), model.plan().parallel, model.max_rows()),
       sampler_(std::move(tokens)),
       max_waiting_(options.max_waiting),
+      cache_disk_seconds_(options.cache_disk_seconds),
       token_bytes_(std::move(options.token_bytes)),
       logits_(static_cast<size_t>(logit_rows(model) * model.config().vocab_size) * sizeof(float)) {
     COLUGO_CHECK(sampler_.tokens().size() == model.config().vocab_size);
@@ -168,7 +169,7 @@ void Engine::run() {
     }
     take_messages();
     while (Sequence* sequence = scheduler_.any()) finish(*sequence, FinishReason::cancelled);
-    if (disk_) disk_->flush();
+    if (disk_) disk_->flush(cache_disk_seconds_);
     publish_metrics();
 }
 

@@ -51,6 +51,7 @@ class Engine {
         int max_waiting = 1024;                     // requests that are submitted and not yet running
         std::string cache_disk = {};                // a folder for what leaves the cache; empty: none
         uint64_t cache_disk_bytes = 0;              // of it at most
+        double cache_disk_seconds = 10.0;           // of writing at the end, at most
         std::function<void(std::string)> log = {};  // sentences about what is lost there; on the engine's thread
         // The bytes of a token, for stop strings; absent: requests that have any are refused.
         std::function<std::string_view(int32_t)> token_bytes = {};
@@ -132,6 +133,7 @@ class Engine {
     Scheduler scheduler_;
     Sampler sampler_;
     int max_waiting_;
+    double cache_disk_seconds_;
     std::function<std::string_view(int32_t)> token_bytes_;
     std::optional<Drafter> drafter_;
     Buffer logits_;  // [rows whose logits a step may look at, vocab_size]

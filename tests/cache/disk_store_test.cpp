@@ -147,6 +147,32 @@ TEST(DiskStore, EndsOnlyWhenItsJobHas) {
     EXPECT_EQ(read, state);
 }
 
+TEST(DiskStore, AJobThatIsGivenUpLosesNothing) {
+    constexpr StateSizes kSizesHere = {.page = 200'000, .border = 40, .rows = 72, .tail = 24};
+    const Tokens tokens = tokens_of(1, 32 * 1000);
+    const TempFolder folder;
+    TestStore store(folder.path(), uint64_t{1} << 30, "model A", kSizesHere);
+    State state = State::empty(32, kSizesHere);
+    StatePieces pieces = state.pieces();
+    pieces.pages.resize(1000, pieces.pages.front());  // enough that it cannot end before it is given up
+    const auto finish = [&](bool given_up) {
+        if (given_up) store->give_up();
+        return store.wait().ok;
+    };
+    store->start_write(tokens, pieces);
+    EXPECT_FALSE(finish(true));
+    EXPECT_THAT(store.log, ElementsAre(HasSubstr("took too long")));
+    EXPECT_THAT(files_below(folder.path()), IsEmpty());
+    store->start_write(tokens, pieces);
+    EXPECT_TRUE(finish(false));
+    store->start_read(tokens, pieces);
+    EXPECT_FALSE(finish(true));
+    EXPECT_TRUE(store->contains(tokens));
+    store->start_read(tokens, pieces);
+    EXPECT_TRUE(finish(false));
+    EXPECT_EQ(store.log.size(), 1u);
+}
+
 TEST(DiskStore, ServesOneKeyAndOneSetOfSizes) {
     const TempFolder folder;
     {

@@ -78,6 +78,8 @@ struct EngineOptions {
     double cached_sequences = 24.0;  // the budget, in sequences of ctx_size
     bool with_mtp = false;
     std::string cache_disk = {};
+    uint64_t cache_disk_bytes = uint64_t{1} << 30;
+    double cache_disk_seconds = 60.0;
     SpecParams spec = {};
     std::optional<PassCost> pass_cost = {};
 };
@@ -105,7 +107,8 @@ class EngineHarness {
         model_ = std::make_unique<LoadedModel>(launch);
         Engine::Options engine_options;
         engine_options.cache_disk = options.cache_disk;
-        engine_options.cache_disk_bytes = uint64_t{1} << 30;
+        engine_options.cache_disk_bytes = options.cache_disk_bytes;
+        engine_options.cache_disk_seconds = options.cache_disk_seconds;
         engine_options.pass_cost = options.pass_cost;
         engine_options.token_bytes = letters_of;
         engine_options.log = [this](std::string sentence) { log.push_back(std::move(sentence)); };

@@ -270,6 +270,34 @@ TEST(Engine, AnIdleEngineWritesWhatItHas) {
     EXPECT_EQ(engine.fault(), "");
 }
 
+// A disk that refused a snapshot was asked again at once, for as long as the engine had nothing else to do.
+TEST(Engine, WhatTheDiskRefusesIsNotOfferedAgain) {
+    const TempFolder folder;
+    EngineHarness harness({.cache_disk = folder.path(), .cache_disk_bytes = 100});
+    harness.run(request_of(tokens_of(150, 1), 3));
+    for (int wait = 0; wait < 100; ++wait) {
+        harness.step();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    harness.engine().stop();
+    harness.engine().run();
+    EXPECT_EQ(harness.engine().metrics().disk.failed, 2);  // behind the prompt and behind the reply
+    EXPECT_EQ(harness.log.size(), 2u);
+}
+
+TEST(Engine, AtTheEndItWritesForAsLongAsItMay) {
+    const TempFolder folder;
+    EngineHarness harness({.cache_disk = folder.path(), .cache_disk_seconds = 0.0});
+    for (uint64_t i = 0; i < 4; ++i)
+        harness.engine().submit(request_of(tokens_of(150, i), 3), std::make_shared<Recorder>());
+    while (harness.engine().metrics().finished < 4) harness.step();
+    harness.engine().stop();
+    harness.engine().run();
+    EXPECT_EQ(harness.engine().metrics().disk.writes, 0);
+    ASSERT_FALSE(harness.log.empty());
+    EXPECT_THAT(harness.log.back(), ::testing::HasSubstr("8 snapshots were not kept on disk"));
+}
+
 // What is being written has memory that nobody else gets; so long as a sequence waits for it, no more is written.
 TEST(Engine, WritingLetsWhatWaitsForMemoryBegin) {
     const TempFolder folder;
