@@ -304,6 +304,22 @@ TEST(ReportedDrafts, GoUpToTheContextsEnd) {
     }
 }
 
+// At some sizes of the context hardly any draft was right.
+TEST(ReportedDrafts, TheSizeOfTheContextChangesNone) {
+    Request request = request_of(tokens_of(60, 61), 60, kHot);
+    request.prediction = drafting_cold().of(request).tokens();
+    request.prediction[20] ^= 1;
+    std::set<std::pair<int64_t, int64_t>> drafted_and_accepted;
+    for (int64_t ctx_size = 120; ctx_size <= 520; ctx_size += 100) {
+        EngineHarness harness({.parallel = 1, .ctx_size = ctx_size, .spec = {.mode = SpecMode::tree}});
+        const RequestResult result = harness.run(request)->result();
+        EXPECT_EQ(result.generated_tokens, 60);
+        drafted_and_accepted.emplace(result.drafts.all.drafted, result.drafts.all.accepted);
+    }
+    ASSERT_EQ(drafted_and_accepted.size(), 1u);
+    EXPECT_GT(drafted_and_accepted.begin()->second, 30);
+}
+
 // With keys and values of 8 bits and drafts, some replies became walls of repetition.
 TEST(ReportedDrafts, WithKeysAndValuesOfEightBits) {
     ColdRuns eight_bits("tiny-bf16-kv-fp8", true);
