@@ -1,0 +1,75 @@
+// A grammar over a vocabulary: which tokens may come next, and where that leads.
+//
+// A token is allowed where the grammar takes all its bytes; that the text can still be brought to an end then, byte by
+// byte at least, is a property of grammars, so at every state a token is allowed or the text may end.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sampling/byte_grammar.h"
+#include "sampling/grammar_states.h"
+#include "sampling/grammar_vocabulary.h"
+#include "sampling/token_mask.h"
+
+namespace colugo {
+
+// Where a text stands in the grammar. A function of the tokens; texts that can go on in the same ways, whichever their
+// tokens, mostly have the same. Of one TokenGrammar, and valid as long as it.
+struct GrammarState {
+    uint32_t id = 0;
+    friend bool operator==(const GrammarState&, const GrammarState&) = default;
+};
+
+// For one thread at a time: asking makes states and masks. States are kept until this goes, some hundred bytes for each
+// token of the text at most; masks are kept up to a number of bytes.
+class TokenGrammar {
+ public:
+    static constexpr int64_t kMaskBytes = 8 << 20;
+
+    // end_ids: the tokens that end a reply, allowed where the text may end and nowhere else.
+    TokenGrammar(std::shared_ptr<const ByteGrammar> grammar, std::shared_ptr<const GrammarVocabulary> vocabulary,
+                 std::span<const int32_t> end_ids);
+
+    GrammarState start() const { return {states_.start()}; }
+    // Size: the vocabulary's. Valid until the next call.
+    const TokenMask& allowed(GrammarState state) { return entry(state).mask; }
+    // Where the token leads; none: it is not allowed. An end leads nowhere else.
+    std::optional<GrammarState> after(GrammarState state, int32_t token);
+    bool may_end(GrammarState state) const;
+    // The token, where one alone is allowed.
+    std::optional<int32_t> only_choice(GrammarState state);
+
+    // What states and masks take.
+    int64_t bytes() const { return states_.bytes() + mask_bytes() * static_cast<int64_t>(masks_.size()); }
+
+ private:
+    struct Entry {
+        GrammarState state;
+        TokenMask mask;
+        int64_t count;
+    };
+
+    int64_t mask_bytes() const { return vocabulary_->size() / 8 + static_cast<int64_t>(sizeof(Entry)); }
+    const Entry& entry(GrammarState state);
+    TokenMask make_mask(GrammarState state);
+    TokenMask make_free_mask(GrammarState state);
+    const TokenTree* fill(std::span<const GrammarItem> items, TokenMask& mask) const;
+    void walk(const TokenTree& tree, std::span<const GrammarItem> items, TokenMask& mask);
+    bool is_end(int32_t token) const;
+
+    std::shared_ptr<const ByteGrammar> grammar_;
+    std::shared_ptr<const GrammarVocabulary> vocabulary_;
+    std::vector<int32_t> end_ids_;
+    GrammarStates states_;
+    std::list<Entry> masks_;  // last used first
+    std::unordered_map<uint32_t, std::list<Entry>::iterator> masks_by_state_;
+    std::vector<std::vector<GrammarItem>> levels_;  // while a tree is walked: the items behind each byte
+};
+
+}  // namespace colugo

@@ -1,0 +1,109 @@
+// Random ways through the grammars of random schemas: there is always a way on, and where it ends is right.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sampling/grammar_harness.h"
+#include "sampling/schema_checker.h"
+#include "sampling/schema_maker.h"
+
+namespace colugo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::SchemaMaker;
+using testing::Walker;
+
+constexpr uint64_t kSchemas = 500;
+
+TEST(GrammarWalk, RepliesSatisfyTheirSchema) {
+    for (uint64_t seed = 0; seed < kSchemas && !::testing::Test::HasFailure(); ++seed) {
+        const Json schema = SchemaMaker(seed).schema();
+        TokenGrammar grammar = testing::token_grammar(json_schema_grammar(schema));
+        Walker walker(seed);
+        for (int i = 0; i < 3; ++i) {
+            const std::string text = walker.walk(grammar);
+            const Json value = Json::parse(text, nullptr, false);
+            ASSERT_FALSE(value.is_discarded()) << "seed " << seed << ": " << schema << "\n" << text;
+            EXPECT_TRUE(testing::satisfies(value, schema, schema)) << "seed " << seed << ": " << schema << "\n" << text;
+        }
+    }
+}
+
+// The types that a schema names, those of its alternatives too; all where it names none.
+std::set<std::string> types_of(const Json& schema, const Json& root) {
+    std::set<std::string> types;
+    if (schema.is_object() && schema.contains("$ref"))
+        return types_of(root.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))), root);
+    for (const char* keyword : {"anyOf", "oneOf", "allOf"})
+        if (schema.is_object() && schema.contains(keyword))
+            for (const Json& part : schema[keyword]) types.merge(types_of(part, root));
+    if (!types.empty()) return types;
+    Json values = schema.is_object() ? schema.value("enum", Json::array()) : Json::array();
+    if (schema.is_object() && schema.contains("const")) values.push_back(schema["const"]);
+    for (const Json& value : values)
+        types.insert(value.is_number() ? (value.is_number_integer() ? "integer" : "number") : value.type_name());
+    if (!types.empty()) return types;
+    if (schema.is_object() && schema.contains("type"))
+        for (const Json& type : schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]}))
+            types.insert(type.get<std::string>());
+    return types.empty() ? std::set<std::string>{"null", "boolean", "integer", "number", "string", "array", "object"}
+                         : types;
+}
+
+// What a reader of calls makes of a parameter's text: a value of a type its schema names where there is one, and where
+// it names strings alone, or nothing, the text.
+Json argument(const Json& schema, const Json& root, const std::string& text) {
+    const std::set<std::string> types = types_of(schema, root);
+    if (types == std::set<std::string>{"string"} || types.size() == 7) return text;
+    const Json value = Json::parse(text, nullptr, false);
+    for (const std::string& type : types) {
+        const Json only = {{"type", type}};
+        if (type != "string" && !value.is_discarded() && testing::satisfies(value, only, only)) return value;
+    }
+    return text;
+}
+
+TEST(GrammarWalk, CallsSatisfyTheirParameters) {
+    for (uint64_t seed = 0; seed < kSchemas && !::testing::Test::HasFailure(); ++seed) {
+        const Json schema = SchemaMaker(seed).parameters();
+        const std::vector<CallTool> tools = {{"f", schema}};
+        TokenGrammar grammar = testing::token_grammar(call_grammar(tools, {.choice = CallRules::Choice::required,
+                                                                           .parallel = false,
+                                                                           .open = testing::tool_open(),
+                                                                           .close = testing::tool_close()}));
+        std::string text = Walker(seed).walk(grammar);
+        const std::string head = "<+>\n<function=f>\n", tail = "</function>\n<->";
+        text.erase(0, text.find('<'));
+        ASSERT_EQ(text.substr(0, head.size()), head);
+        ASSERT_EQ(text.substr(text.size() - tail.size()), tail);
+        text = text.substr(head.size(), text.size() - head.size() - tail.size());
+        Json arguments = Json::object();
+        while (!text.empty()) {
+            const size_t name_end = text.find(">\n"), end = text.find("\n</parameter>\n", name_end + 2);
+            ASSERT_EQ(text.substr(0, 11), "<parameter=");
+            ASSERT_NE(end, std::string::npos) << text;
+            const std::string name = text.substr(11, name_end - 11);
+            const Json part = schema.value("properties", Json::object())
+                                  .value(name, schema.value("additionalProperties", Json(true)));
+            arguments[name] = argument(part, schema, text.substr(name_end + 2, end - name_end - 2));
+            text.erase(0, end + 14);
+        }
+        EXPECT_TRUE(testing::satisfies(arguments, schema, schema)) << "seed " << seed << ": " << schema << "\n"
+                                                                   << arguments;
+    }
+}
+
+TEST(GrammarWalk, ObjectsAreObjects) {
+    TokenGrammar grammar = testing::token_grammar(json_object_grammar(testing::thought_end()));
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+        std::string text = Walker(seed).walk(grammar);
+        text.erase(0, text.find("<.>") + 3);
+        EXPECT_TRUE(Json::parse(text, nullptr, false).is_object()) << text;
+    }
+}
+
+}  // namespace
+}  // namespace colugo
