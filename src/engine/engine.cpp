@@ -263,8 +263,11 @@ void Engine::adjust_drafts(const Sequence& sequence, int64_t position, DraftLogi
     constexpr float kNone = -std::numeric_limits<float>::infinity();
     const SamplingParams& params = sequence.request().sampling;
     const std::span<float> values = logits.values;
+    const bool is_next = position == std::ssize(sequence.tokens());
+    const TokenMask* const allowed = is_next ? sequence.allowed() : nullptr;  // what is behind a draft is not known
     for (size_t i = 0; i < values.size(); ++i) {
-        if (!sampler_.tokens().contains(logits.token(i))) values[i] = kNone;
+        const int32_t token = logits.token(i);
+        if (!sampler_.tokens().contains(token) || (allowed && !allowed->contains(token))) values[i] = kNone;
     }
     if (params.temperature == 0.0) return;
     largest_.assign(values.begin(), values.end());
@@ -383,6 +386,7 @@ void Engine::settle(Sequence& sequence, size_t index, float* logits) {
     }
     model_.model().commit_drafts(index, path_);
     cache_.commit(sequence.lease(), sequence.fed_tokens());
+    if (!end) end = take_only_choices(sequence);
     if (end) finish(sequence, *end);
 }
 
@@ -392,12 +396,18 @@ std::optional<FinishReason> Engine::draw(Sequence& sequence, int64_t position, s
     if (result.generated_tokens == sequence.limit()) return sequence.at_limit();
     int32_t token = 0;
     try {
-        token = sampler_.draw(logits, position, sequence.request().sampling, sequence.history());
+        token = sampler_.draw(logits, position, sequence.request().sampling, sequence.history(), sequence.allowed());
     } catch (const Error& error) {
         result.error = error;
         return FinishReason::failed;
     }
     if (result.ttft_seconds == 0.0) result.ttft_seconds = sequence.seconds_since_submission();
+    return take(sequence, token, logits);
+}
+
+// A token comes next. logits: those it was drawn from; empty for none. Returns why the sequence ends, if it does.
+std::optional<FinishReason> Engine::take(Sequence& sequence, int32_t token, std::span<const float> logits) {
+    RequestResult& result = sequence.result();
     const std::vector<int32_t>& stops = sequence.request().stop_ids;
     if (std::find(stops.begin(), stops.end(), token) != stops.end()) return FinishReason::stop;
     ++result.generated_tokens;
@@ -406,6 +416,15 @@ std::optional<FinishReason> Engine::draw(Sequence& sequence, int64_t position, s
     if (give(sequence, token, logits)) return FinishReason::stop;
     // Nobody asks what comes after the last one.
     if (result.generated_tokens == sequence.limit()) return sequence.at_limit();
+    return std::nullopt;
+}
+
+// What a grammar leaves no choice about. It is fed with what comes next.
+std::optional<FinishReason> Engine::take_only_choices(Sequence& sequence) {
+    if (sequence.request().top_logprobs >= 0) return std::nullopt;
+    while (const std::optional<int32_t> token = sequence.only_choice()) {
+        if (const auto end = take(sequence, *token, {})) return end;
+    }
     return std::nullopt;
 }
 

@@ -111,6 +111,8 @@ class Engine {
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
     void settle(Sequence& sequence, size_t index, float* logits);
     std::optional<FinishReason> draw(Sequence& sequence, int64_t position, std::span<const float> logits);
+    std::optional<FinishReason> take(Sequence& sequence, int32_t token, std::span<const float> logits);
+    std::optional<FinishReason> take_only_choices(Sequence& sequence);
     bool give(Sequence& sequence, int32_t token, std::span<const float> logits);
     void finish(Sequence& sequence, FinishReason reason);
     void count_step(const StepRows& rows, double seconds);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/tensor_view.h"
 #include "sampling/logprobs.h"
 #include "sampling/sampling_params.h"
+#include "sampling/token_grammar.h"
 #include "spec/spec_counters.h"
 #include "spec/spec_params.h"
 
@@ -25,6 +27,9 @@ struct Request {
     std::vector<int32_t> stop_ids = {};          // end the text; the one drawn is no part of it
     std::vector<std::string> stop_strings = {};  // end it where the first of them begins, in the bytes of its tokens
     int top_logprobs = -1;                       // of each token, besides its own; -1: not even that
+    // What the reply may be; null: anything. Nobody else's from submission to the end. Where it leaves one token, that
+    // is given without a pass, unless log-probabilities are wanted.
+    std::shared_ptr<TokenGrammar> grammar = {};
     // Positions in the prompt where other conversations are likely to part from it, ascending: snapshots are taken
     // there.
     std::vector<int64_t> branch_points = {};

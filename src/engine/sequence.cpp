@@ -19,6 +19,7 @@ Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListene
     const bool context_first = request_.max_tokens < 0 || request_.max_tokens > room;
     limit_ = context_first ? room : request_.max_tokens;
     at_limit_ = context_first ? FinishReason::context : FinishReason::length;
+    if (request_.grammar) grammar_state_ = request_.grammar->start();
     seen_.add(request_.prompt);
     result_.prompt_tokens = prompt_len();
 }
@@ -69,6 +70,7 @@ void Sequence::append(int32_t token) {
     history_->add_output(token);
     seen_.add(token);
     if (lookup_) lookup_->append(token);
+    if (request_.grammar) grammar_state_ = request_.grammar->after(grammar_state_, token).value();
 }
 
 int Sequence::most_draft_depth() const {

@@ -75,6 +75,12 @@ class Sequence {
     const TokenHistory& history() const { return *history_; }
     // Fed all that was given so far.
     StopStrings& stop_strings() { return stop_strings_; }
+    // The tokens that may come next; nullptr: all.
+    const TokenMask* allowed() const { return request_.grammar ? &request_.grammar->allowed(grammar_state_) : nullptr; }
+    // The only one that may, if there is such a one.
+    std::optional<int32_t> only_choice() const {
+        return request_.grammar ? request_.grammar->only_choice(grammar_state_) : std::nullopt;
+    }
     RequestListener& listener() { return *listener_; }
     RequestResult& result() { return result_; }
     double seconds_since_submission() const { return std::chrono::duration<double>(Clock::now() - submitted_).count(); }
@@ -98,6 +104,7 @@ class Sequence {
     bool has_waited_ = false;
     std::optional<TokenHistory> history_;
     StopStrings stop_strings_;
+    GrammarState grammar_state_;  // of the request's grammar
     RequestResult result_;
     Clock::time_point submitted_ = Clock::now();
 };

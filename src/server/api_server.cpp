@@ -60,7 +60,7 @@ struct ApiServer::Route {
     std::string_view method, path;
     Kind kind;
     Answer (ApiServer::*answer)(const HttpRequest&) = nullptr;
-    Reply (ApiServer::*reply)(std::string_view body) const = nullptr;
+    Reply (ApiServer::*reply)(std::string_view body) = nullptr;
     bool is_open = false;  // without a key
 };
 
@@ -70,9 +70,8 @@ ApiServer::ApiServer(const ModelText& text, const ServedModel& model, ReplySourc
       source_(source),
       options_(std::move(options)),
       metrics_(source, model.name),
-      text_threads_(static_cast<size_t>(options_.text_threads)) {
-    static_cast<void>(text_.tokenizer());  // it is read on first use, which is not for several threads
-}
+      forms_(text.tokenizer(), options_.defaults.vocab_size, model.stop_ids),
+      text_threads_(static_cast<size_t>(options_.text_threads)) {}
 
 ApiServer::~ApiServer() {
     text_threads_.join();
@@ -277,17 +276,6 @@ ApiServer::Answer ApiServer::post_apply_template(const HttpRequest& request) {
 
 namespace {
 
-// Replies cannot be held to a form.
-void refuse_forced_forms(const ChatRequest& chat) {
-    const bool forced =
-        chat.tools.choice.kind == ToolChoice::Kind::required || chat.tools.choice.kind == ToolChoice::Kind::named;
-    if (forced) refuse("unsupported_value", "tool_choice", "tool_choice cannot force a call; expected auto or none");
-    if (chat.generation.response_format.kind != ResponseFormat::Kind::text) {
-        refuse("unsupported_value", "response_format",
-               "response_format has a form that replies cannot be held to; expected text");
-    }
-}
-
 // What both kinds of requests say alike.
 void take_generation(const GenerationFields& fields, const ServedModel& model, std::optional<uint64_t> seed,
                      Request& request, ReplyBody::Options& body) {
@@ -308,9 +296,8 @@ void take_generation(const GenerationFields& fields, const ServedModel& model, s
 
 }  // namespace
 
-ApiServer::Reply ApiServer::chat_reply(std::string_view body) const {
+ApiServer::Reply ApiServer::chat_reply(std::string_view body) {
     const ChatRequest chat = read_chat_request(parse_request_body(body), options_.defaults);
-    refuse_forced_forms(chat);
     Reply reply;
     take_generation(chat.generation, model_, options_.seed, reply.request, reply.body);
     reply.stream = chat.generation.stream;
@@ -323,15 +310,16 @@ ApiServer::Reply ApiServer::chat_reply(std::string_view body) const {
     reply.request.prediction = tokenizer.encode(chat.generation.prediction, ControlTokens::plain_text);
     const bool may_think = text_.template_mentions("enable_thinking", input);
     reply.body.parser.thought = thought_behind(tokenizer, reply.request.prompt, may_think);
-    reply.body.parser.parallel_calls = chat.tools.parallel_calls;
-    if (!chat.tools.tools.empty()) {
+    reply.request.grammar = forms_.make(chat, reply.body.parser.thought == OutputParser::Thought::open);
+    reply.body.parser.parallel_calls = chat.tools.parallel_calls && chat.tools.choice.kind != ToolChoice::Kind::named;
+    if (!chat.tools.tools.empty() && chat.tools.choice.kind != ToolChoice::Kind::none) {
         reply.tools = std::make_unique<const std::vector<ToolTypes>>(tool_types(chat.tools.tools));
         reply.body.parser.tools = reply.tools.get();
     }
     return reply;
 }
 
-ApiServer::Reply ApiServer::completion_reply(std::string_view body) const {
+ApiServer::Reply ApiServer::completion_reply(std::string_view body) {
     const CompletionRequest completion = read_completion_request(parse_request_body(body), options_.defaults);
     Reply reply;
     take_generation(completion.generation, model_, options_.seed, reply.request, reply.body);

@@ -15,6 +15,7 @@
 #include "server/generation_fields.h"
 #include "server/http_exchange.h"
 #include "server/reply_body.h"
+#include "server/reply_form.h"
 #include "server/server_metrics.h"
 
 namespace colugo {
@@ -81,8 +82,8 @@ class ApiServer {
     Answer post_detokenize(const HttpRequest& request);
     Answer post_apply_template(const HttpRequest& request);
 
-    Reply chat_reply(std::string_view body) const;
-    Reply completion_reply(std::string_view body) const;
+    Reply chat_reply(std::string_view body);
+    Reply completion_reply(std::string_view body);
     boost::asio::awaitable<void> give(HttpExchange& exchange, Reply reply);
     boost::asio::awaitable<std::optional<RequestResult>> follow(HttpExchange& exchange, bool stream, ReplyBody& body,
                                                                 Submission& submission, ReplyChannel& channel);
@@ -97,6 +98,7 @@ class ApiServer {
     ReplySource& source_;
     const Options options_;
     ServerMetrics metrics_;
+    ReplyForms forms_;
     boost::asio::thread_pool text_threads_;
     std::atomic<bool> draining_ = false, interrupted_ = false;
     std::atomic<int> active_ = 0;

@@ -27,7 +27,7 @@ ChatInput chat_input(const ChatRequest& request) {
         const char* field = request.start == Start::in_last_text ? "content" : "reasoning_content";
         input.messages.back()[field].get_ref<std::string&>() += kMark;
     }
-    if (request.tools.choice.kind != ToolChoice::Kind::none) input.tools = request.tools.tools;
+    input.tools = request.tools.tools;
     input.extra = request.template_variables;
     input.add_generation_prompt = request.start == Start::new_turn;
     return input;

@@ -6,8 +6,8 @@
 
 namespace colugo {
 
-// What the template is given. With tool_choice none, no tools. Where the reply goes on inside the last message, a mark
-// stands there.
+// What the template is given; tool_choice changes nothing of it, so that the prompt stays the same. Where the reply
+// goes on inside the last message, a mark stands there.
 ChatInput chat_input(const ChatRequest& request);
 
 // A prompt that was rendered from chat_input(request), cut where the mark stands. Throws ApiError (400) where the

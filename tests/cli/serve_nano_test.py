@@ -91,6 +91,70 @@ class ServeNanoTest(ProgramCase):
         self.assertLess(computed, second["usage"]["prompt_tokens"])
         self.assertGreaterEqual(self.cached(second), computed - 1)
 
+    def test_calls_that_are_forced_and_forbidden(self):
+        tools = [BASH, {"type": "function", "function": {"name": "count", "strict": True, "parameters": {
+            "type": "object", "properties": {"number": {"type": "integer", "minimum": 3, "maximum": 17}, "kind": {"enum": ["a", "b"]}},
+            "required": ["number", "kind"]}}}]
+        prompts = set()
+        for seed in range(6):
+            for choice in ("required", {"type": "function", "function": {"name": "count"}}):
+                fields = {"tools": tools, "tool_choice": choice, "temperature": 1.5, "seed": seed, "max_tokens": 400}
+                body = self.server.chat("Hello", **fields)
+                prompts.add(body["usage"]["prompt_tokens"])
+                calls = body["choices"][0]["message"].get("tool_calls", [])
+                if body["choices"][0]["finish_reason"] == "length":
+                    continue
+                self.assertEqual(body["choices"][0]["finish_reason"], "tool_calls")
+                self.assertFalse(body["choices"][0]["message"]["content"])
+                for call in calls:
+                    if call["function"]["name"] == "count":
+                        arguments = json.loads(call["function"]["arguments"])
+                        self.assertIn(arguments["number"], range(3, 18))
+                        self.assertIn(arguments["kind"], "ab")
+                if choice != "required":
+                    self.assertEqual([call["function"]["name"] for call in calls], ["count"])
+                message, _ = joined(self.server.stream_chat("Hello", **fields))
+                self.assertEqual([call["function"] for call in message["tool_calls"]], [call["function"] for call in calls])
+            body = self.server.chat(TASK, tools=tools, tool_choice="none", temperature=1, seed=seed, max_tokens=60)
+            prompts.add(body["usage"]["prompt_tokens"] - self.server.chat(TASK, tools=tools, max_tokens=1)["usage"]["prompt_tokens"])
+            self.assertNotIn("tool_calls", body["choices"][0]["message"])
+            self.assertNotIn("<tool_call>", body["choices"][0]["message"]["content"])
+        self.assertEqual(len(prompts), 2)  # one for each task: no choice changes a prompt
+
+    def test_replies_that_are_json(self):
+        schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 120},
+                                                   "tags": {"type": "array", "items": {"enum": ["x", "y"]}, "maxItems": 3}},
+                  "required": ["name", "age", "tags"], "additionalProperties": False}
+        finished = 0
+        for seed in range(12):
+            body = self.server.chat("Who?", temperature=1.5, seed=seed, max_tokens=200,
+                                    response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": schema}})
+            choice = body["choices"][0]
+            if choice["finish_reason"] == "stop":
+                value = json.loads(choice["message"]["content"])
+                self.assertEqual(list(value), ["name", "age", "tags"])
+                self.assertLessEqual(len(value["name"]), 12)
+                self.assertIn(value["age"], range(121))
+                self.assertLessEqual(set(value["tags"]), {"x", "y"})
+                finished += 1
+            body = self.server.chat("Who?", temperature=1, seed=seed, max_tokens=60, response_format={"type": "json_object"})
+            self.assertTrue(body["choices"][0]["message"]["content"].lstrip().startswith("{"))
+        self.assertGreater(finished, 6)
+        for schema, word in (({"type": "object", "not": {}}, "not"), ({"type": "string", "pattern": "(?<=x)*"}, "pattern")):
+            status, body = self.server.post("/v1/chat/completions", {"messages": [user("x")], "response_format": {
+                "type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
+            self.assertEqual(status, 400)
+            self.assertIn(word, body["error"]["message"])
+
+    def test_forms_and_drafts_change_nothing_of_each_other(self):
+        fields = {"tools": [BASH], "tool_choice": "required", "temperature": 1.0, "seed": 3, "max_tokens": 200}
+        texts = set()
+        for mode in ("off", "mtp", "lookup", "tree"):
+            for logprobs in (False, True):
+                body = self.server.chat(TASK, **fields, logprobs=logprobs, speculation={"mode": mode})
+                texts.add(json.dumps([call["function"] for call in body["choices"][0]["message"]["tool_calls"]]))
+        self.assertEqual(len(texts), 1)
+
     def test_bytes_that_are_no_characters(self):
         for seed in range(6):
             body = self.server.chat("x", temperature=2.0, seed=seed, max_tokens=60, top_k=0, top_p=1.0, min_p=0.0,

@@ -184,7 +184,8 @@ TEST_P(FamilyTemplate, ToolsKeepTheirBytes) {
                 HasSubstr("\n{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": "
                           "\"\u4f60\u597d / <a> \\\"q\\\"\", \"parameters\": {\"properties\": {\"b\": {}, \"a\": "
                           "{\"maximum\": 1.5}}}}}\n</tools>"));
-    EXPECT_EQ(prompt("[" + kUser + "]", tools + ", \"tool_choice\": \"none\"}"), prompt("[" + kUser + "]"));
+    EXPECT_EQ(prompt("[" + kUser + "]", tools + ", \"tool_choice\": \"none\"}"),
+              prompt("[" + kUser + "]", tools + "}"));
 }
 
 TEST_P(FamilyTemplate, TheBillingHeaderChangesNoPrompt) {

@@ -1,0 +1,126 @@
+#include "server/reply_form.h"
+
+#include <algorithm>
+
+#include "sampling/reply_grammar.h"
+#include "server/api_error.h"
+
+namespace colugo {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr int64_t kCacheBytes = 64 << 20;
+
+bool is_strict(const ordered_json& tool) {
+    const ordered_json& function = tool.at("function");
+    return function.contains("strict") && function["strict"] == true;
+}
+
+// strict: whatever the tools say, else as they say.
+std::vector<CallTool> call_tools(const ToolFields& fields, bool strict) {
+    std::vector<CallTool> tools;
+    for (const ordered_json& tool : fields.tools) {
+        const ordered_json& function = tool.at("function");
+        const std::string name = function.at("name");
+        if (fields.choice.kind == ToolChoice::Kind::named && name != fields.choice.name) continue;
+        tools.push_back({.name = name,
+                         .parameters = function.contains("parameters") ? function["parameters"] : ordered_json(),
+                         .strict = strict || is_strict(tool)});
+    }
+    return tools;
+}
+
+// What the client is told of a schema that is not supported.
+template <typename Compile>
+auto compiled(const char* param, const Compile& compile) {
+    try {
+        return compile();
+    } catch (const Error& error) {
+        throw ApiError(400, "unsupported_value", param, error.what());
+    }
+}
+
+std::shared_ptr<const GrammarVocabulary> vocabulary_of(const Tokenizer& tokenizer, int64_t vocab_size) {
+    return std::make_shared<const GrammarVocabulary>(vocab_size, [&](int32_t id) -> VocabularyToken {
+        return {.bytes = tokenizer.token_bytes(id), .control = tokenizer.is_control(id)};
+    });
+}
+
+}  // namespace
+
+ReplyForms::ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vector<int32_t> stop_ids)
+    : tokenizer_(tokenizer),
+      vocabulary_(vocabulary_of(tokenizer, vocab_size)),
+      stop_ids_(std::move(stop_ids)),
+      cache_(kCacheBytes) {}
+
+std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool within_thought) {
+    const int32_t thought_end = within_thought ? tokenizer_.find("</think>").value() : kNoToken;
+    const ToolFields& tools = request.tools;
+    const ResponseFormat& form = request.generation.response_format;
+    const bool has_tools = !tools.tools.empty();
+    std::shared_ptr<const ByteGrammar> grammar;
+    if (form.kind != ResponseFormat::Kind::text) {
+        if (has_tools && tools.choice.kind != ToolChoice::Kind::none) {
+            refuse(
+                "unsupported_value", "response_format",
+                "response_format and tools cannot both be asked for; expected tool_choice none, or no response_format");
+        }
+        grammar = format(form, thought_end);
+    } else if (has_tools) {
+        grammar = calls(tools, thought_end);
+    }
+    return grammar ? std::make_shared<TokenGrammar>(grammar, vocabulary_, stop_ids_) : nullptr;
+}
+
+std::shared_ptr<const ByteGrammar> ReplyForms::format(const ResponseFormat& format, int32_t thought_end) {
+    const std::string key = ordered_json{{"format", format.schema}, {"behind", thought_end}}.dump();
+    return compiled("response_format", [&] {
+        return cache_.get(key, [&] {
+            return format.kind == ResponseFormat::Kind::json_object ? json_object_grammar(thought_end)
+                                                                    : json_schema_grammar(format.schema, thought_end);
+        });
+    });
+}
+
+std::shared_ptr<const ByteGrammar> ReplyForms::calls(const ToolFields& fields, int32_t thought_end) {
+    using Kind = ToolChoice::Kind;
+    const Kind kind = fields.choice.kind;
+    const auto& tools = fields.tools;
+    if (kind == Kind::automatic && std::none_of(tools.begin(), tools.end(), is_strict)) return nullptr;
+    const auto open = tokenizer_.find("<tool_call>"), close = tokenizer_.find("</tool_call>");
+    if (!open || !close) {
+        if (kind == Kind::none) return nullptr;
+        refuse("unsupported_value", "tool_choice",
+               "the model has no tokens for calls, which therefore cannot be forced");
+    }
+    const bool forced = kind == Kind::required || kind == Kind::named;
+    const CallRules rules{.choice = forced               ? CallRules::Choice::required
+                                    : kind == Kind::none ? CallRules::Choice::none
+                                                         : CallRules::Choice::automatic,
+                          .parallel = fields.parallel_calls && kind != Kind::named,
+                          .open = *open,
+                          .close = *close};
+    const auto grammar_of = [&](bool strict) {
+        const ordered_json key = {{"tools", tools},
+                                  {"choice", static_cast<int>(kind)},
+                                  {"name", fields.choice.name},
+                                  {"parallel", rules.parallel},
+                                  {"strict", strict},
+                                  {"behind", thought_end}};
+        return cache_.get(key.dump(), [&] { return call_grammar(call_tools(fields, strict), rules, thought_end); });
+    };
+    if (kind == Kind::none) return cache_.get("none", [&] { return call_grammar({}, rules, kNoToken); });
+    // A forced call follows the schema where that can be; a tool that is not strict does not have to have such a one.
+    if (forced) {
+        try {
+            return grammar_of(true);
+        } catch (const Error&) {
+        }
+    }
+    return compiled("tools", [&] { return grammar_of(false); });
+}
+
+}  // namespace colugo

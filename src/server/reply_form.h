@@ -1,0 +1,35 @@
+// The form a request's reply is held to, as a grammar over the model's tokens.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sampling/grammar_cache.h"
+#include "sampling/token_grammar.h"
+#include "server/chat_request.h"
+#include "text/tokenizer.h"
+
+namespace colugo {
+
+class ReplyForms {
+ public:
+    // The tokenizer outlives it. stop_ids: end a reply.
+    ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vector<int32_t> stop_ids);
+
+    // nullptr where the reply may be anything. within_thought: the reply begins inside a thought, behind which the form
+    // begins. Throws ApiError (400): for what a form cannot have, naming it, and for a call and a format that both are
+    // asked for. From any thread.
+    std::shared_ptr<TokenGrammar> make(const ChatRequest& request, bool within_thought);
+
+ private:
+    std::shared_ptr<const ByteGrammar> calls(const ToolFields& fields, int32_t thought_end);
+    std::shared_ptr<const ByteGrammar> format(const ResponseFormat& format, int32_t thought_end);
+
+    const Tokenizer& tokenizer_;
+    std::shared_ptr<const GrammarVocabulary> vocabulary_;
+    std::vector<int32_t> stop_ids_;
+    GrammarCache cache_;
+};
+
+}  // namespace colugo
