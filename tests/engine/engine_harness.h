@@ -172,7 +172,8 @@ class ColdRuns {
         const auto known = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) {
             return run.request.prompt == request.prompt && run.request.max_tokens == request.max_tokens &&
                    run.request.sampling == request.sampling && run.request.stop_ids == request.stop_ids &&
-                   run.request.stop_strings == request.stop_strings && run.request.top_logprobs == request.top_logprobs;
+                   run.request.stop_strings == request.stop_strings &&
+                   run.request.top_logprobs == request.top_logprobs && run.request.grammar == request.grammar;
         });
         if (known != runs_.end()) return *known->heard;
         Run run{.request = {.prompt = request.prompt,
@@ -181,6 +182,7 @@ class ColdRuns {
                             .stop_ids = request.stop_ids,
                             .stop_strings = request.stop_strings,
                             .top_logprobs = request.top_logprobs,
+                            .grammar = request.grammar,
                             .wants_logits = true},
                 .heard = std::make_shared<Recorder>()};
         Engine::Options options;
@@ -211,11 +213,14 @@ class ColdRuns {
         })) << what;
         const auto vocab = static_cast<size_t>(model_->config().vocab_size);
         const size_t skipped = static_cast<size_t>(heard.first_position()) * vocab;
-        ASSERT_EQ(skipped + heard.logits().size(), cold.logits().size()) << what;
-        EXPECT_EQ(
-            std::memcmp(heard.logits().data(), cold.logits().data() + skipped, heard.logits().size() * sizeof(float)),
-            0)
-            << what;
+        size_t count = heard.logits().size();
+        if (request.grammar) {
+            // An end that is no choice needs no pass, and where it was drafted too it is drawn in one.
+            count = std::min(count, cold.logits().size() - skipped);
+        } else {
+            ASSERT_EQ(skipped + count, cold.logits().size()) << what;
+        }
+        EXPECT_EQ(std::memcmp(heard.logits().data(), cold.logits().data() + skipped, count * sizeof(float)), 0) << what;
     }
 
  private:

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "engine/engine_harness.h"
+#include "sampling/reply_grammar.h"
 
 namespace colugo::testing {
 
@@ -33,6 +35,30 @@ inline std::vector<int32_t> scripted_prediction(const std::vector<int32_t>& prom
         root = end;
     }
     return prediction;
+}
+
+// A vocabulary for the fixtures, which have none, to hold replies to forms with: bytes, some words, and an end.
+inline constexpr int32_t kEndOfReply = 511;
+inline constexpr std::string_view kWords[] = {"{\"", "\": ", "\":", ", \"", "name", "rue", "false", "12", "ab", "\"}"};
+
+inline std::string_view form_bytes(int32_t token) {
+    static const std::string bytes = [] {
+        std::string all;
+        for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+        return all;
+    }();
+    const auto id = static_cast<size_t>(token);
+    if (id < bytes.size()) return std::string_view(bytes).substr(id, 1);
+    return id - bytes.size() < std::size(kWords) ? kWords[id - bytes.size()] : std::string_view();
+}
+
+inline std::shared_ptr<TokenGrammar> form_of(const std::string& schema, int64_t vocab_size) {
+    auto grammar = std::make_shared<ByteGrammar>(json_schema_grammar(nlohmann::ordered_json::parse(schema)));
+    auto vocabulary = std::make_shared<GrammarVocabulary>(vocab_size, [](int32_t id) -> VocabularyToken {
+        if (id == kEndOfReply) return {.bytes = "<end>", .control = true};
+        return {.bytes = form_bytes(id)};
+    });
+    return std::make_shared<TokenGrammar>(std::move(grammar), std::move(vocabulary), std::span(&kEndOfReply, 1));
 }
 
 // Drafts of some requests, and what became of them.

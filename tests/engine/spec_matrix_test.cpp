@@ -81,6 +81,57 @@ TEST_F(SpecMatrix, EveryWayToDraw) {
     }
 }
 
+// Masks follow the tokens along a draft's path, and what they leave no choice about is fed without a pass of its own.
+TEST_F(SpecMatrix, RepliesHeldToAForm) {
+    if (vocab_size() != kEndOfReply + 1) GTEST_SKIP() << "the bytes of tokens are known for the fixtures";
+    const auto form = form_of(R"({"type": "object", "required": ["name", "many", "more"], "properties": {
+        "name": {"type": "string", "maxLength": 8}, "many": {"type": "integer", "minimum": 10, "maximum": 99},
+        "more": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 4}}})",
+                              vocab_size());
+    for (const SpecMode mode : {SpecMode::off, SpecMode::mtp, SpecMode::lookup, SpecMode::tree, SpecMode::automatic}) {
+        EngineOptions launch = options({.mode = mode});
+        launch.parallel = 3;
+        EngineHarness harness(launch);
+        DraftTally tally;
+        int64_t tokens = 0, passes = 0, ended = 0;
+        std::vector<Request> requests;
+        std::vector<EngineHarness::Submitted> submitted;
+        for (size_t i = 0; i < 10; ++i) {
+            Request request =
+                request_of(some_tokens(20 + 3 * static_cast<int64_t>(i), 950 + i), 120, i % 3 == 0 ? 0.0 : 1.0);
+            request.sampling.seed = i;
+            request.stop_ids = {kEndOfReply};
+            request.grammar = form;
+            request.prediction =
+                scripted_prediction(request.prompt, plain().of(request).tokens(), {5, 1, 0, 3}, vocab_size());
+            requests.push_back(request);
+            submitted.push_back(harness.submit(request));
+        }
+        harness.finish();
+        for (size_t i = 0; i < requests.size(); ++i) {
+            const Recorder& heard = *submitted[i].heard;
+            const std::string what = "form " + std::to_string(i) + " in mode " + std::to_string(static_cast<int>(mode));
+            plain().expect_same(requests[i], heard, what);
+            tally.add(heard.result());
+            tokens += heard.result().generated_tokens;
+            passes += heard.result().decode_passes + heard.result().drafts.all.accepted;
+            if (heard.result().finish != FinishReason::stop) continue;
+            ++ended;
+            std::string text;
+            for (const int32_t token : heard.tokens()) text += form_bytes(token);
+            const nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+            ASSERT_TRUE(value.is_object()) << text;
+            EXPECT_TRUE(value["many"] >= 10 && value["many"] <= 99) << text;
+        }
+        EXPECT_GT(ended, 6);
+        EXPECT_LT(passes, tokens - 10 * 8);  // the keys are no choice
+        if (mode == SpecMode::lookup || mode == SpecMode::tree) {
+            EXPECT_GT(tally.accepted, 40);
+            EXPECT_GT(tally.rejected(), 10);
+        }
+    }
+}
+
 // The token before the drafts comes to stand in every column, with drafts that end in its page and in the next one.
 TEST_F(SpecMatrix, EveryColumnOfAPage) {
     for (const SpecParams& spec :
