@@ -154,19 +154,22 @@ void JsonGrammar::any_string(uint32_t from, uint32_t to) {
     builder_.bytes_call(from, '"', '"', string_inside(), to);
 }
 
-// Two nodes for each length, the second behind a quote that closes, which leads on only where it may. They lie in a row
-// and have their edges in common.
 void JsonGrammar::string_of_length(uint32_t from, uint32_t min, uint32_t max, uint32_t to) {
-    if (max == kNoMaximum && min == 0) return any_string(from, to);
+    builder_.bytes_call(from, '"', '"', max == kNoMaximum && min == 0 ? string_inside() : counted_inside(min, max), to);
+}
+
+// Two nodes for each length, the second behind a quote that closes, which returns only where it may. They lie in a row
+// and have their edges in common.
+uint32_t JsonGrammar::counted_inside(uint32_t min, uint32_t max) {
+    const auto [found, fresh] = counted_.emplace(std::pair{min, max}, kUnmade);
+    if (!fresh) return found->second;
     const uint32_t count = max == kNoMaximum ? min : max;
-    const uint32_t first = builder_.add_nodes(2 * (count + 1));
-    builder_.byte(from, '"', first);
-    for (uint32_t i = 0; i <= count; ++i) {
+    const uint32_t first = found->second = builder_.add_nodes(2 * (count + 1));
+    for (uint32_t i = 0; i < count; ++i) {
         const uint32_t node = first + 2 * i;
-        if (i >= min && max != kNoMaximum) builder_.empty(node + 1, to);
-        if (i == count) break;
         builder_.node(node).fill = GrammarFill::json_string;
         builder_.node(node).remaining = max == kNoMaximum ? kNoRemainder : max - i;
+        builder_.node(node + 1).accepts = i >= min;
         if (i > 0) {
             builder_.share_edges(node, first);
             continue;
@@ -174,10 +177,13 @@ void JsonGrammar::string_of_length(uint32_t from, uint32_t min, uint32_t max, ui
         builder_.byte(node, '"', node + 1);
         string_edges(node, node + 2);
     }
+    const uint32_t last = first + 2 * count;
+    builder_.node(last + 1).accepts = true;
     if (max == kNoMaximum)
-        builder_.call(first + 2 * count, string_inside(), to);
+        builder_.call(last, string_inside(), last + 1);
     else
-        builder_.byte(first + 2 * count, '"', to);
+        builder_.byte(last, '"', last + 1);
+    return first;
 }
 
 void JsonGrammar::utf8_edges(uint32_t from, uint32_t low, uint32_t high, uint32_t to) {

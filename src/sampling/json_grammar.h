@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampling/char_automaton.h"
@@ -54,7 +56,8 @@ class JsonGrammar {
     // The node where a shared part begins; made by `make` when it is first asked for.
     uint32_t shared(uint32_t& start, const Fragment& make);
     uint32_t indentation();
-    uint32_t string_inside();                       // up to the closing quote
+    uint32_t string_inside();  // up to the closing quote
+    uint32_t counted_inside(uint32_t min, uint32_t max);
     uint32_t escape_inside();                       // behind the backslash
     void string_edges(uint32_t from, uint32_t to);  // one character, escaped or not
     uint32_t object_inside();
@@ -70,6 +73,7 @@ class JsonGrammar {
     static constexpr uint32_t kUnmade = 0;  // node 0 begins nothing
     uint32_t indentation_ = kUnmade, string_ = kUnmade, escape_ = kUnmade, object_ = kUnmade, array_ = kUnmade,
              value_ = kUnmade, number_ = kUnmade, integer_ = kUnmade;
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> counted_;  // by the least and the greatest length
     // The rest of a character of several bytes: 1, 2 or 3 bytes to come, and behind E0, ED, F0 and F4.
     uint32_t tails_[4] = {}, tail_e0_ = 0, tail_ed_ = 0, tail_f0_ = 0, tail_f4_ = 0;
 };

@@ -1,10 +1,12 @@
 // Random ways through the grammars of random schemas: there is always a way on, and where it ends is right.
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "sampling/grammar_harness.h"
 #include "sampling/schema_checker.h"
 #include "sampling/schema_maker.h"
@@ -94,6 +96,68 @@ TEST(GrammarWalk, CallsSatisfyTheirParameters) {
         EXPECT_TRUE(testing::satisfies(arguments, schema, schema)) << "seed " << seed << ": " << schema << "\n"
                                                                    << arguments;
     }
+}
+
+// Puts values where they do not belong.
+void spoil(Json& schema, Walker& random) {
+    const char* keywords[] = {"type",       "enum",        "const",
+                              "anyOf",      "allOf",       "$ref",
+                              "properties", "required",    "additionalProperties",
+                              "items",      "prefixItems", "minItems",
+                              "maxItems",   "minLength",   "maxLength",
+                              "pattern",    "format",      "minimum",
+                              "maximum",    "multipleOf",  "not"};
+    const char* values[] = {"null",
+                            "true",
+                            "false",
+                            "-1",
+                            "0",
+                            "3",
+                            "1e300",
+                            "0.5",
+                            "\"\"",
+                            "\"a{\"",
+                            "\"#\"",
+                            "\"#/$defs/chain\"",
+                            "\"(a|b)*\"",
+                            "\"string\"",
+                            "[]",
+                            "{}",
+                            "[{}]",
+                            "[\"a\"]",
+                            "{\"a\": {\"$ref\": \"#\"}}",
+                            "[{\"type\": \"object\"}, {\"properties\": {\"a\": {}}}]"};
+    Json* place = &schema;
+    while (place->is_structured() && !place->empty() && random.pick(4) != 0) {
+        auto part = place->begin();
+        std::advance(part, static_cast<std::ptrdiff_t>(random.pick(place->size())));
+        place = &*part;
+    }
+    const Json value = Json::parse(values[random.pick(std::size(values))]);
+    if (place->is_object())
+        (*place)[keywords[random.pick(std::size(keywords))]] = value;
+    else
+        *place = value;
+}
+
+TEST(GrammarWalk, SpoiledSchemasAreRefusedOrRight) {
+    uint64_t refused = 0;
+    for (uint64_t seed = 0; seed < 2 * kSchemas && !::testing::Test::HasFailure(); ++seed) {
+        Json schema = SchemaMaker(seed).schema();
+        Walker walker(seed);
+        for (uint64_t i = 0; i <= seed % 4; ++i) spoil(schema, walker);
+        try {
+            TokenGrammar grammar = testing::token_grammar(json_schema_grammar(schema));
+            const std::string text = walker.walk(grammar);
+            const Json value = Json::parse(text, nullptr, false);
+            EXPECT_TRUE(!value.is_discarded() && testing::satisfies(value, schema, schema)) << schema << "\n" << text;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+            ++refused;
+        }
+    }
+    EXPECT_GT(refused, kSchemas / 2);
+    EXPECT_LT(refused, 2 * kSchemas - kSchemas / 4);
 }
 
 TEST(GrammarWalk, ObjectsAreObjects) {

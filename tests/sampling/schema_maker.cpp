@@ -76,6 +76,7 @@ Json SchemaMaker::object(int depth, const char* prefix) {
     const uint64_t count = pick(5);
     for (uint64_t i = 0; i < count; ++i) {
         const std::string name = prefix + std::string(names[pick(std::size(names))]);
+        if (schema.contains("properties") && schema["properties"].contains(name)) continue;
         schema["properties"][name] = any(depth - 1);
         if (toss()) schema["required"].push_back(name);
     }
