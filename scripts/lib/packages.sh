@@ -7,7 +7,7 @@ if grep -qs '^VERSION_ID="12"' /etc/os-release; then boost_package=libboost1.81-
 # What the build files ask for (find_package, find_path) and what runs them.
 build_packages=(g++ cmake ninja-build pkgconf "$boost_package" libcli11-dev libedit-dev libfmt-dev libpcre2-dev
     libtomlplusplus-dev libutf8proc-dev libxxhash-dev libzstd-dev nlohmann-json3-dev prometheus-cpp-dev)
-# For tools/make_checkpoint.py, which makes the checkpoints of the demo and of the tests.
+# For tools/make_checkpoint.py, which makes the checkpoints of the tests.
 fixture_packages=(python3 python3-numpy)
 # The tests and benchmarks on top.
 test_packages=("${fixture_packages[@]}" libgtest-dev libgmock-dev librapidcheck-dev python3-jinja2)

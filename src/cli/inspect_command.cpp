@@ -168,9 +168,8 @@ std::string plan_text(const Inspection& found) {
     std::string text = fmt::format("memory for {} x {} tokens, keys and values in {}\n", plan.parallel, plan.ctx_size,
                                    kv_type_name(found.kv_type));
     text += fmt::format("  weights          {:>10}\n", bytes_text(plan.weight_bytes));
-    text += fmt::format(
-        "  attention pages  {:>10}  ({} of {} bytes; the MTP head's, which run leaves out, are among them)\n",
-        bytes_text(plan.kv_bytes()), plan.pages(), plan.format.page_bytes);
+    text += fmt::format("  attention pages  {:>10}  ({} of {} bytes; the MTP head's are among them)\n",
+                        bytes_text(plan.kv_bytes()), plan.pages(), plan.format.page_bytes);
     text += fmt::format("  states           {:>10}  ({} a sequence; a snapshot takes {})\n",
                         bytes_text(static_cast<uint64_t>(plan.parallel) * plan.state_bytes()),
                         bytes_text(plan.state_bytes()), bytes_text(plan.format.snapshot_bytes()));

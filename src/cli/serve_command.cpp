@@ -123,6 +123,7 @@ Outcome ServeCommand::execute() {
                                                          "--insecure to serve them without a key",
                                                          serving_.host));
     }
+    check_listening(serving_.host, serving_.port);  // before a model is read
     return model_.starts_with(kScripted) ? serve_script() : serve_model();
 }
 
@@ -174,7 +175,10 @@ Outcome ServeCommand::serve_script() {
     ScriptedSource source(read_script(path, text.tokenizer()), text.tokenizer(),
                           {.ctx_size = served.ctx_size, .vocab_size = config.vocab_size});
     say(fmt::format("replies come from {}: there is no model", path));
-    return run(text, served, source, api_options(text, config));
+    ApiServer::Options options = api_options(text, config);
+    // A thought that the template begins would make a thought of the reply's text.
+    options.defaults.thinking = template_.choice().value_or(false);
+    return run(text, served, source, std::move(options));
 }
 
 Outcome ServeCommand::run(const ModelText& text, const ServedModel& served, ReplySource& source,

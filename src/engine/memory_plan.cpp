@@ -1,5 +1,7 @@
 #include "engine/memory_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "checkpoint/weight_list.h"
@@ -20,12 +22,24 @@ uint64_t sequence_workspace(const ModelConfig& config, int64_t ctx_size, const S
            static_cast<uint64_t>(ctx_size) * (sizeof(int32_t) + (spec.uses_lookup() ? kLookup : 0));
 }
 
+// Of a cache whose size was given: less than the least there can be, or more than there is.
+[[noreturn]] void fail_cache_size(const MemoryPlan& plan, uint64_t available) {
+    const uint64_t fixed = plan.weight_bytes + plan.workspace_bytes;
+    fail(
+        ErrorCode::resource_exhausted,
+        "a cache of {} is asked for; expected from {}, which a context of {} tokens needs, to {}, which is what memory "
+        "has beside the model",
+        bytes_text(plan.cache_bytes), bytes_text(plan.least_cache_bytes(1)), plan.ctx_size,
+        bytes_text(available - std::min(available, fixed)));
+}
+
 [[noreturn]] void fail_too_big(const MemoryPlan& plan, uint64_t available) {
     fail(ErrorCode::resource_exhausted,
-         "a context of {} tokens for {} sequences needs {} of memory (weights {}, pages and states {}, workspace {}) "
+         "a context of {} tokens for {} needs {} of memory (weights {}, pages and states {}, workspace {}) "
          "and {} are available; a smaller context, fewer sequences or a smaller model would fit",
-         plan.ctx_size, plan.parallel, bytes_text(plan.total_bytes()), bytes_text(plan.weight_bytes),
-         bytes_text(plan.cache_bytes), bytes_text(plan.workspace_bytes), bytes_text(available));
+         plan.ctx_size, plan.parallel == 1 ? "1 sequence" : fmt::format("{} sequences", plan.parallel),
+         bytes_text(plan.total_bytes()), bytes_text(plan.weight_bytes), bytes_text(plan.cache_bytes),
+         bytes_text(plan.workspace_bytes), bytes_text(available));
 }
 
 // The longest context that `sequences` can have at a time in `bytes`.
@@ -79,14 +93,16 @@ void fit_memory(MemoryPlan& plan, const LaunchOptions& options, uint64_t availab
     const uint64_t fixed = plan.weight_bytes + plan.workspace_bytes;
     const uint64_t left = available - std::min(available, fixed);
     const bool sized = options.cache_bytes > 0;
-    if (sized && plan.total_bytes() > available) fail_too_big(plan, available);
+    if (sized && plan.total_bytes() > available) fail_cache_size(plan, available);
     const uint64_t room = sized ? options.cache_bytes : left;
     const int sequences = sized ? 1 : plan.parallel;  // a given size is shared by as many as it holds
     if (plan.least_cache_bytes(sequences) > room) {
+        if (sized && options.ctx_size > 0) fail_cache_size(plan, available);
         if (options.ctx_size > 0) fail_too_big(plan, available);
         const int64_t longest = plan.ctx_size;
         plan.ctx_size = std::max(fitting_context(plan, sequences, room), std::min(kShortContext, longest));
         if (!sized) plan.cache_bytes = plan.least_cache_bytes(sequences);
+        if (sized && plan.least_cache_bytes(sequences) > room) fail_cache_size(plan, available);
         if (plan.least_cache_bytes(sequences) > room) fail_too_big(plan, available);
         notices.push_back(fmt::format("the context is {} tokens instead of the model's {}: more does not fit in {}",
                                       plan.ctx_size, longest, sized ? "the cache" : "memory"));

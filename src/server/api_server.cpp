@@ -46,7 +46,6 @@ struct ApiServer::Reply {
     Request request;
     ReplyBody::Options body;
     std::unique_ptr<const std::vector<ToolTypes>> tools;  // that `body` looks at
-    bool stream = false;
     std::vector<std::string> unknown_fields;
     std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
 };
@@ -176,9 +175,10 @@ asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
     }
     if (route == nullptr && !allowed.empty()) {
         exchange.add_header("Allow", allowed);
-        throw ApiError(405, "", "", fmt::format("{} is for {}, not for {}", request.path, allowed, request.method));
+        throw ApiError(405, "method_not_allowed", "",
+                       fmt::format("{} is for {}, not for {}", request.path, allowed, request.method));
     }
-    if (route == nullptr) throw ApiError(404, "", "", fmt::format("there is no {} here", request.path));
+    if (route == nullptr) throw ApiError(404, "not_found", "", fmt::format("there is no {} here", request.path));
     if (route->kind == Route::Kind::reply) {
         Reply reply = co_await on_text_thread([&] { return (this->*route->reply)(request.body); });
         co_await give(exchange, std::move(reply));
@@ -300,7 +300,7 @@ ApiServer::Reply ApiServer::chat_reply(std::string_view body) {
     const ChatRequest chat = read_chat_request(parse_request_body(body), options_.defaults);
     Reply reply;
     take_generation(chat.generation, model_, options_.seed, reply.request, reply.body);
-    reply.stream = chat.generation.stream;
+    reply.body.stream = chat.generation.stream;
     reply.unknown_fields = chat.unknown_fields;
     const Tokenizer& tokenizer = text_.tokenizer();
     const ChatInput input = chat_input(chat);
@@ -324,7 +324,7 @@ ApiServer::Reply ApiServer::completion_reply(std::string_view body) {
     Reply reply;
     take_generation(completion.generation, model_, options_.seed, reply.request, reply.body);
     reply.body.api = ReplyBody::Api::completion;
-    reply.stream = completion.generation.stream;
+    reply.body.stream = completion.generation.stream;
     reply.unknown_fields = completion.unknown_fields;
     const Tokenizer& tokenizer = text_.tokenizer();
     reply.request.prompt = completion.prompt_ids.empty()
@@ -397,14 +397,15 @@ asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
     if (draining_) throw ApiError(503, "server_shutting_down", "", "the server is shutting down");
     note_unknown_fields(exchange.request().path, reply.unknown_fields);
     const auto channel = std::make_shared<ReplyChannel>(co_await asio::this_coro::executor);
+    const bool stream = reply.body.stream;
     ReplyBody body(text_.tokenizer(), std::move(reply.body));
     const std::vector<int32_t> prompt = reply.request.prompt;
     Submission submission(source_, active_, std::move(reply.request), channel);
-    if (reply.stream) {
+    if (stream) {
         co_await exchange.begin_events();
         co_await exchange.send(body.begin());
     }
-    const std::optional<RequestResult> result = co_await follow(exchange, reply.stream, body, submission, *channel);
+    const std::optional<RequestResult> result = co_await follow(exchange, stream, body, submission, *channel);
     if (!result) {
         metrics_.record_abort();
         co_return;
@@ -417,8 +418,8 @@ asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
     options_.log(request_line(exchange.request().path, body.id(), *result, fault ? fault->what() : reason, seconds));
     const std::string note = divergence_note(text_.tokenizer(), prompt, result->matched_tokens);
     if (!note.empty()) options_.log(fmt::format("{}: {}", body.id(), note));
-    if (fault && !reply.stream) throw *fault;
-    if (reply.stream) {
+    if (fault && !stream) throw *fault;
+    if (stream) {
         std::string events = fault ? error_events(*fault) : body.end(*result);
         co_await exchange.send(std::move(events));
         co_await exchange.end_events();

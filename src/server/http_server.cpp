@@ -68,6 +68,30 @@ asio::awaitable<void> linger(beast::tcp_stream& stream) {
 
 }  // namespace
 
+namespace {
+
+void listen(tcp::acceptor& acceptor, const std::string& host, uint16_t port) {
+    try {
+        const auto found =
+            tcp::resolver(acceptor.get_executor()).resolve(host, std::to_string(port), tcp::resolver::passive);
+        const tcp::endpoint endpoint = *found.begin();
+        acceptor.open(endpoint.protocol());
+        acceptor.set_option(tcp::acceptor::reuse_address(true));
+        acceptor.bind(endpoint);
+        acceptor.listen();
+    } catch (const boost::system::system_error& error) {
+        fail(ErrorCode::io, "cannot listen at {} port {}: {}", host, port, error.code().message());
+    }
+}
+
+}  // namespace
+
+void check_listening(const std::string& host, uint16_t port) {
+    asio::io_context context;
+    tcp::acceptor acceptor(context);
+    listen(acceptor, host, port);
+}
+
 HttpServer::HttpServer(asio::io_context& context, const std::string& host, uint16_t port, const HttpLimits& limits,
                        Handler handler, Refusal refusal)
     : context_(context),
@@ -75,17 +99,8 @@ HttpServer::HttpServer(asio::io_context& context, const std::string& host, uint1
       limits_(limits),
       handler_(std::move(handler)),
       refusal_(std::move(refusal)) {
-    try {
-        const auto found = tcp::resolver(context).resolve(host, std::to_string(port), tcp::resolver::passive);
-        const tcp::endpoint endpoint = *found.begin();
-        acceptor_.open(endpoint.protocol());
-        acceptor_.set_option(tcp::acceptor::reuse_address(true));
-        acceptor_.bind(endpoint);
-        acceptor_.listen();
-        port_ = acceptor_.local_endpoint().port();
-    } catch (const boost::system::system_error& error) {
-        fail(ErrorCode::io, "cannot listen at {} port {}: {}", host, port, error.code().message());
-    }
+    listen(acceptor_, host, port);
+    port_ = acceptor_.local_endpoint().port();
     asio::co_spawn(context_, accept(), asio::detached);
 }
 

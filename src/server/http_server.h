@@ -12,6 +12,9 @@
 
 namespace colugo {
 
+// Whether one can listen there. Throws Error (io).
+void check_listening(const std::string& host, uint16_t port);
+
 class HttpServer {
  public:
     // Answers the exchange. What it throws ends the connection.

@@ -86,7 +86,9 @@ ordered_json ReplyBody::chunk(ordered_json delta, ordered_json finish_reason) {
     ordered_json choice = {{"index", 0}};
     choice[options_.api == Api::chat ? "delta" : "text"] = std::move(delta);
     choice["logprobs"] = nullptr;
-    if (!new_logprobs_.empty()) choice["logprobs"] = {{"content", std::exchange(new_logprobs_, ordered_json::array())}};
+    if (!new_logprobs_.empty()) {
+        choice["logprobs"] = logprobs_of(std::exchange(new_logprobs_, ordered_json::array()));
+    }
     choice["finish_reason"] = std::move(finish_reason);
     body["choices"] = ordered_json::array({std::move(choice)});
     return body;
@@ -148,10 +150,27 @@ ordered_json ReplyBody::logprobs_json(const ReplyToken& token) const {
     return entry;
 }
 
+// In the form of the endpoint; those of plain completions are given out in order.
+ordered_json ReplyBody::logprobs_of(const ordered_json& entries) {
+    if (options_.api == Api::chat) return {{"content", entries}};
+    ordered_json lists = {{"tokens", ordered_json::array()},
+                          {"token_logprobs", ordered_json::array()},
+                          {"top_logprobs", ordered_json::array()},
+                          {"text_offset", ordered_json::array()}};
+    for (const ordered_json& entry : entries) {
+        ordered_json top = ordered_json::object();
+        for (const ordered_json& one : entry["top_logprobs"]) top[one["token"].get<std::string>()] = one["logprob"];
+        lists["tokens"].push_back(entry["token"]);
+        lists["token_logprobs"].push_back(entry["logprob"]);
+        lists["top_logprobs"].push_back(std::move(top));
+        lists["text_offset"].push_back(text_offset_);
+        text_offset_ += entry["bytes"].size();
+    }
+    return lists;
+}
+
 void ReplyBody::add_logprobs(const ReplyToken& token) {
-    if (!options_.logprobs) return;
-    new_logprobs_.push_back(logprobs_json(token));
-    logprobs_.push_back(new_logprobs_.back());
+    if (options_.logprobs) (options_.stream ? new_logprobs_ : logprobs_).push_back(logprobs_json(token));
 }
 
 std::string ReplyBody::events(const ordered_json& deltas) {
@@ -171,7 +190,7 @@ std::string ReplyBody::feed(const std::vector<ReplyToken>& tokens) {
     }
     ordered_json deltas = ordered_json::array();
     take(pieces, deltas);
-    return events(deltas);
+    return options_.stream ? events(deltas) : "";
 }
 
 void ReplyBody::finish(const RequestResult& result, ordered_json& deltas) {
@@ -242,7 +261,7 @@ ordered_json ReplyBody::whole(const RequestResult& result) {
     } else {
         entry["text"] = content_;
     }
-    entry["logprobs"] = options_.logprobs ? ordered_json{{"content", logprobs_}} : ordered_json();
+    entry["logprobs"] = options_.logprobs ? logprobs_of(logprobs_) : ordered_json();
     entry["finish_reason"] = finish_reason(result);
     body["choices"] = ordered_json::array({std::move(entry)});
     body["usage"] = usage(result);

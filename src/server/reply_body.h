@@ -18,7 +18,8 @@ class ReplyBody {
         Api api = Api::chat;
         std::string model;             // as it is named in the answer
         OutputParser::Options parser;  // of a chat
-        bool include_usage = false;    // a last event of a stream has it
+        bool stream = false;
+        bool include_usage = false;  // a last event of a stream has it
         bool logprobs = false;
         bool has_prediction = false;
         uint64_t seed = 0;  // of the draws; told
@@ -28,7 +29,8 @@ class ReplyBody {
 
     const std::string& id() const { return id_; }
 
-    // Events of a stream: before the first token, for new tokens, and to keep a connection alive.
+    // Events of a stream: before the first token, for new tokens (none where it is no stream), and to keep a connection
+    // alive.
     std::string begin();
     std::string feed(const std::vector<ReplyToken>& tokens);
     std::string keep_alive();
@@ -50,6 +52,7 @@ class ReplyBody {
     void take(std::vector<ReplyPiece>& pieces, nlohmann::ordered_json& deltas);
     void add_logprobs(const ReplyToken& token);
     nlohmann::ordered_json logprobs_json(const ReplyToken& token) const;
+    nlohmann::ordered_json logprobs_of(const nlohmann::ordered_json& entries);
     nlohmann::ordered_json head(bool is_chunk) const;
     nlohmann::ordered_json chunk(nlohmann::ordered_json delta, nlohmann::ordered_json finish_reason);
     nlohmann::ordered_json no_delta() const;
@@ -66,8 +69,9 @@ class ReplyBody {
     std::string reasoning_, content_;
     std::vector<Call> calls_;
     int64_t tokens_ = 0, reasoning_tokens_ = 0;
-    nlohmann::ordered_json logprobs_;      // of all tokens
-    nlohmann::ordered_json new_logprobs_;  // of those no event has had yet
+    size_t text_offset_ = 0;               // bytes of the tokens whose log-probabilities were given out
+    nlohmann::ordered_json logprobs_;      // of all tokens, where it is no stream
+    nlohmann::ordered_json new_logprobs_;  // of those no event has had yet, where it is one
 };
 
 // "chatcmpl-" and the like, with what no other has.

@@ -102,6 +102,9 @@ class OpenAiClientTest(ProgramCase):
         body = self.client.completions.create(model="nano", prompt="def main():", max_tokens=8)
         self.assertEqual(body.usage.completion_tokens, 8)
         self.assertTrue(body.choices[0].text)
+        logprobs = self.client.completions.create(model="nano", prompt="def main():", max_tokens=8, logprobs=2).choices[0].logprobs
+        self.assertEqual("".join(logprobs.tokens), body.choices[0].text)
+        self.assertEqual([len(logprobs.token_logprobs), len(logprobs.top_logprobs[0]), logprobs.text_offset[0]], [8, 2, 0])
 
     def test_errors(self):
         with self.assertRaises(openai.BadRequestError) as caught:

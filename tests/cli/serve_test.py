@@ -23,7 +23,7 @@ class ServeTest(ProgramCase):
         """A server whose replies are these: texts, or lines of a script."""
         lines = [reply if isinstance(reply, dict) else {"text": reply} for reply in replies]
         script = self.path("script.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-        return Server(COLUGO, "--model", "scripted:" + script, "--reasoning", "off", *arguments, env=env)
+        return Server(COLUGO, "--model", "scripted:" + script, *(arguments if "--reasoning" in arguments else ("--reasoning", "off", *arguments)), env=env)
 
     def test_a_reply_whole_and_as_a_stream(self):
         texts = ["Hello, caf\u00e9 \u4eca\u65e5 \U0001F600!", "<think>\nhm\n</think>\n\nYes.", CALL % "Rome",
@@ -95,6 +95,8 @@ class ServeTest(ProgramCase):
                         call.pop("id")
                         json.loads(call["function"]["arguments"])
                 self.assertEqual(message, whole["message"])
+        with self.serve("plain text", arguments=("--reasoning", "auto")) as server:
+            self.assertEqual(server.chat("x")["choices"][0]["message"]["content"], "plain text")
         with self.serve("thinking on and on") as server:
             message = server.chat("x", max_tokens=2, chat_template_kwargs={"enable_thinking": True})["choices"][0]["message"]
             self.assertEqual(message["content"], "")
@@ -112,7 +114,7 @@ class ServeTest(ProgramCase):
             self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
             self.assertFalse(re.search(rb"(src|href)=.https?:", page))
             status, body = server.get("/nothing")
-            self.assertEqual((status, body["error"]["type"]), (404, "invalid_request_error"))
+            self.assertEqual((status, body["error"]["code"]), (404, "not_found"))
             status, headers, _ = server.request("GET", "/v1/chat/completions")
             self.assertEqual((status, headers["Allow"]), (405, "POST"))
             ids = server.post("/tokenize", {"content": "Hello <think>"})[1]["tokens"]
@@ -273,6 +275,13 @@ class ServeTest(ProgramCase):
                 self.assertEqual(manager.recv(100), b"READY=1")
                 self.assertEqual(server.end(), 0)
                 self.assertEqual(manager.recv(100), b"STOPPING=1")
+
+    def test_a_port_in_use_shows_before_a_model_is_read(self):
+        with self.serve("x") as server:
+            done = colugo("serve", "--port", server.port)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"port {server.port}", done.stderr.decode())
+            self.assertNotIn("tier", done.stderr.decode())
 
     def test_scripts_that_are_none(self):
         for line, said in (('{"text": 5}', "text"), ("{", "line 1"), ('{"text": "x", "speed": 5}', "speed"), ("", "no replies")):
