@@ -25,5 +25,5 @@ replay() {
 replay 1 5
 replay 4 5
 replay 16 5
-replay 16 0.55
+replay 16 0.415
 replay 16 0.55 --cache-disk "$work/replay"
