@@ -12,15 +12,14 @@ namespace colugo {
 // The nesting of JSON objects and arrays that any output can have.
 inline constexpr int kMaxGrammarNesting = 64;
 
-// Bytes that leave a node where it is (or, in a string whose length is counted, move it by one character), so that
-// most of the vocabulary is decided without a look at it (GrammarVocabulary).
+// Text that a node takes whatever it is, as long as it is of this kind, so that most of the vocabulary is decided
+// without a look at it (GrammarVocabulary).
 enum class GrammarFill : uint8_t {
     none,
-    json_string,  // valid UTF-8 without '"', '\' and what is below U+0020
-    raw_text,     // valid UTF-8 without '\n'
-    raw_line,     // the same, and it does not begin with '<'
+    json_string,  // valid UTF-8 without '"', '\', what is below U+0020, and tags of calls
+    raw_text,     // valid UTF-8 without '\n', with which the text may end, and tags of calls
 };
-inline constexpr int kGrammarFills = 4;
+inline constexpr int kGrammarFills = 3;
 
 inline constexpr uint32_t kNoRemainder = 0xFFFFFFFF;
 inline constexpr int32_t kNoReturn = INT32_MIN;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sampling/call_tags.h"
 
 namespace colugo {
 namespace {
@@ -12,11 +13,15 @@ namespace {
 using nlohmann::ordered_json;
 using Characters = RawTextGrammar::Characters;
 
+// What no name has in it, since readers of calls would not take it for one.
+constexpr std::string_view kNoName = "<>=\"'{}[]()";
+
 void check_name(std::string_view name, std::string_view what) {
     code_points(name, what);
-    const bool writable = std::all_of(name.begin(), name.end(),
-                                      [](char c) { return static_cast<uint8_t>(c) >= ' ' && c != '<' && c != '>'; });
-    if (name.empty() || !writable)
+    const bool writable = std::all_of(name.begin(), name.end(), [](char c) {
+        return static_cast<uint8_t>(c) > ' ' && kNoName.find(c) == std::string_view::npos;
+    });
+    if (name.empty() || name.size() > 256 || !writable)
         fail(ErrorCode::invalid_argument, "{} \"{}\" cannot be written in a call", what, name);
 }
 
@@ -44,7 +49,7 @@ Characters barred_beginnings(const SchemaDocument& document, const std::vector<S
     for (const SchemaLeaf& leaf : leaves)
         for (const auto& [type, beginnings] :
              {std::pair{kBooleanType, "tTfF"}, std::pair{kIntegerType, "-0123456789"},
-              std::pair{kNumberType, "-0123456789"}, std::pair{kArrayType, "[("}, std::pair{kObjectType, "{"}}) {
+              std::pair{kNumberType, "-0123456789"}, std::pair{kArrayType, "[({"}, std::pair{kObjectType, "[({"}}) {
             const bool there = document.is_enumeration(leaf.place) ? !document.values(leaf.place, type).empty()
                                                                    : (leaf.types & type) != 0;
             if (there && !any_will_do(leaf.place, type)) bar(beginnings);
@@ -73,9 +78,8 @@ void CallCompiler::loose_parameters(uint32_t from, uint32_t to) {
     builder_.empty(next, to);
     builder_.literal(next, "<parameter=", key);
     for (const uint32_t node : {key, named}) {
-        builder_.bytes(node, ' ', '<' - 1, named);
-        builder_.byte(node, '=', named);
-        builder_.bytes(node, '>' + 1, 0x7F, named);
+        for (char c = '!'; c < 0x7F; ++c)
+            if (kNoName.find(c) == std::string_view::npos) builder_.byte(node, c, named);
         json_.wide(node, named);
     }
     builder_.literal(named, ">\n", behind);
@@ -128,6 +132,10 @@ void CallCompiler::text(SchemaCompiler& compiler, const SchemaDocument& document
         return text_.words(from, words, barred, to);
     }
     const SchemaStrings strings = compiler.strings(leaf.place);
+    constexpr uint32_t kMax = RawTextGrammar::kMaxCountedLength;
+    if (!strings.automaton && (strings.min > kMax || (strings.max > kMax && strings.max != kNoMaximum)))
+        document.refuse(leaf.place, strings.max != kNoMaximum ? "maxLength" : "minLength",
+                        "is more than {}, which is not supported for a text in a call", kMax);
     if (strings.automaton)
         text_.taken_by(from, *strings.automaton, barred,
                        document.subject(leaf.place, leaf.place.has("pattern") ? "pattern" : "format"), to);

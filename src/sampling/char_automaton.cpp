@@ -255,26 +255,33 @@ CharDfa strings_except(const std::vector<std::string>& strings, std::string_view
     return dfa;
 }
 
-CharDfa strings_without(std::string_view part, bool after_first) {
-    // State k: the last k characters are the first k of `part`. A wrong one leaves at most the first matched again.
+CharDfa strings_without(std::span<const std::string_view> parts) {
+    // A state for each beginning of a part that the text ends with, the empty one first.
+    std::vector<std::map<uint32_t, uint32_t>> children(1);
+    constexpr uint32_t kForbidden = 0;  // which no child is
+    for (const std::string_view part : parts) {
+        uint32_t state = 0;
+        for (const char c : part.substr(0, part.size() - 1)) {
+            const auto [child, fresh] =
+                children[state].emplace(static_cast<uint8_t>(c), static_cast<uint32_t>(children.size()));
+            state = child->second;
+            if (fresh) children.emplace_back();
+        }
+        children[state].emplace(static_cast<uint8_t>(part.back()), kForbidden);
+    }
+    const auto [first, begun] = *children[0].begin();
     CharDfa dfa;
-    const auto state_of = [&](size_t matched) {
-        // State 0 is where reading begins.
-        return static_cast<uint32_t>(after_first && matched < 2 ? 1 - matched : matched);
-    };
-    dfa.states.resize(std::max<size_t>(part.size(), 2));
-    for (size_t matched = 0; matched < part.size(); ++matched) {
-        CharDfa::State& state = dfa.states[state_of(matched)];
-        state.accepts = true;
-        std::map<uint32_t, size_t> named = {{static_cast<uint8_t>(part[0]), 1}};
-        named[static_cast<uint8_t>(part[matched])] = matched + 1;
+    for (std::map<uint32_t, uint32_t>& named : children) {
+        named.emplace(first, begun);
+        CharDfa::State state{true, {}};
         uint32_t next = 0;
-        for (const auto& [point, to] : named) {
-            if (point > next) state.edges.push_back({{next, point - 1}, state_of(0)});
-            if (to < part.size()) state.edges.push_back({{point, point}, state_of(to)});
+        for (const auto& [point, child] : named) {
+            if (point > next) state.edges.push_back({{next, point - 1}, 0});
+            if (child != kForbidden) state.edges.push_back({{point, point}, child});
             next = point + 1;
         }
-        state.edges.push_back({{next, kMaxCodePoint}, state_of(0)});
+        state.edges.push_back({{next, kMaxCodePoint}, 0});
+        dfa.states.push_back(std::move(state));
     }
     return dfa;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,9 +85,8 @@ inline constexpr uint32_t kNoMaximum = 0xFFFFFFFF;
 CharDfa strings_of_length(uint32_t min, uint32_t max);
 // All strings but these.
 CharDfa strings_except(const std::vector<std::string>& strings, std::string_view what);
-// Strings that do not contain `part`, which is ASCII and repeats its first character nowhere. after_first: what is read
-// comes behind that character.
-CharDfa strings_without(std::string_view part, bool after_first);
+// Strings that contain none of these, which are ASCII, begin with one character and repeat it nowhere.
+CharDfa strings_without(std::span<const std::string_view> parts);
 // Strings whose first character, if any, is none of these.
 CharDfa strings_not_beginning(const CharSet& characters);
 

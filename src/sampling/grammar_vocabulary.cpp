@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "sampling/call_tags.h"
 
 namespace colugo {
 namespace {
@@ -27,10 +28,10 @@ std::optional<uint32_t> utf8_length(std::string_view text) {
 }
 
 bool is_filling(GrammarFill fill, std::string_view text) {
-    if (fill == GrammarFill::json_string)
-        return std::none_of(text.begin(), text.end(),
-                            [](char c) { return static_cast<uint8_t>(c) < ' ' || c == '"' || c == '\\'; });
-    return text.find('\n') == std::string_view::npos && (fill == GrammarFill::raw_text || text[0] != '<');
+    if (has_call_tag(text)) return false;
+    if (fill == GrammarFill::raw_text) return text.find('\n') == std::string_view::npos;
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<uint8_t>(c) < ' ' || c == '"' || c == '\\'; });
 }
 
 }  // namespace
@@ -63,8 +64,7 @@ GrammarVocabulary::GrammarVocabulary(int64_t size, FunctionRef<VocabularyToken(i
         return order != 0 ? order < 0 : a < b;
     });
     tree_ = make_tree(sorted);
-    for (const GrammarFill fill : {GrammarFill::json_string, GrammarFill::raw_text, GrammarFill::raw_line})
-        make_filler(fill, sorted);
+    for (const GrammarFill fill : {GrammarFill::json_string, GrammarFill::raw_text}) make_filler(fill, sorted);
 }
 
 void GrammarVocabulary::make_filler(GrammarFill fill, std::span<const int32_t> sorted) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sampling/call_tags.h"
 #include "sampling/integer_range.h"
 #include "sampling/pattern.h"
 
@@ -43,6 +44,28 @@ char short_escape(uint32_t point) {
 }
 
 }  // namespace
+
+JsonGrammar::JsonGrammar(GrammarBuilder& builder, Place place)
+    : builder_(builder),
+      place_(place),
+      plain_(place == Place::in_call ? strings_without(kCallTags) : strings_of_length(0, kNoMaximum)) {}
+
+std::string JsonGrammar::written(const nlohmann::ordered_json& value) const {
+    std::string text = value.dump();
+    if (place_ == Place::reply || !has_call_tag(text)) return text;
+    for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
+    return text;
+}
+
+void JsonGrammar::scalars(uint32_t from, const std::vector<const nlohmann::ordered_json*>& values, uint32_t to) {
+    std::vector<std::string> words;
+    for (const nlohmann::ordered_json* value : values) words.push_back(written(*value));
+    builder_.words(from, std::move(words), to);
+}
+
+void JsonGrammar::key(uint32_t from, const std::string& name, uint32_t to) {
+    builder_.literal(from, written(name), to);
+}
 
 uint32_t JsonGrammar::shared(uint32_t& start, const Fragment& make) {
     if (start != kUnmade) return start;
@@ -135,19 +158,23 @@ uint32_t JsonGrammar::escape_inside() {
 }
 
 uint32_t JsonGrammar::string_inside() {
-    return shared(string_, [&](uint32_t from, uint32_t to) {
-        builder_.node(from).fill = GrammarFill::json_string;
-        builder_.byte(from, '"', to);
-        string_edges(from, from);
-    });
+    if (string_ != kUnmade) return string_;
+    const auto count = static_cast<uint32_t>(plain_.states.size());
+    string_ = builder_.add_nodes(count);
+    const uint32_t end = builder_.add_node();
+    builder_.node(end).accepts = true;
+    builder_.node(string_).fill = GrammarFill::json_string;
+    for (uint32_t state = 0; state < count; ++state) {
+        builder_.byte(string_ + state, '"', end);
+        string_edges(string_ + state, state, string_);
+    }
+    return string_;
 }
 
-void JsonGrammar::string_edges(uint32_t from, uint32_t to) {
-    builder_.bytes_call(from, '\\', '\\', escape_inside(), to);
-    builder_.bytes(from, ' ', '"' - 1, to);
-    builder_.bytes(from, '"' + 1, '\\' - 1, to);
-    builder_.bytes(from, '\\' + 1, kMaxAscii, to);
-    wide(from, to);
+// Of a state of plain_, into a row of nodes for its states.
+void JsonGrammar::string_edges(uint32_t from, uint32_t state, uint32_t row) {
+    builder_.bytes_call(from, '\\', '\\', escape_inside(), row);
+    for (const CharDfa::Edge& edge : plain_.states[state].edges) range_edges(from, edge.range, true, row + edge.target);
 }
 
 void JsonGrammar::any_string(uint32_t from, uint32_t to) {
@@ -155,35 +182,44 @@ void JsonGrammar::any_string(uint32_t from, uint32_t to) {
 }
 
 void JsonGrammar::string_of_length(uint32_t from, uint32_t min, uint32_t max, uint32_t to) {
-    builder_.bytes_call(from, '"', '"', max == kNoMaximum && min == 0 ? string_inside() : counted_inside(min, max), to);
+    const bool free = max == kNoMaximum && min == 0;
+    if (max != kNoMaximum && place_ == Place::in_call) max = std::max(min, std::min(max, kMaxLengthInCall));
+    builder_.bytes_call(from, '"', '"', free ? string_inside() : counted_inside(min, max), to);
 }
 
-// Two nodes for each length, the second behind a quote that closes, which returns only where it may. They lie in a row
-// and have their edges in common.
+// For each length a row of nodes: one for each state of plain_, and one behind a quote that closes, which returns only
+// where it may. Rows have their edges in common.
 uint32_t JsonGrammar::counted_inside(uint32_t min, uint32_t max) {
     const auto [found, fresh] = counted_.emplace(std::pair{min, max}, kUnmade);
     if (!fresh) return found->second;
     const uint32_t count = max == kNoMaximum ? min : max;
-    const uint32_t first = found->second = builder_.add_nodes(2 * (count + 1));
-    for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t node = first + 2 * i;
-        builder_.node(node).fill = GrammarFill::json_string;
-        builder_.node(node).remaining = max == kNoMaximum ? kNoRemainder : max - i;
-        builder_.node(node + 1).accepts = i >= min;
-        if (i > 0) {
-            builder_.share_edges(node, first);
-            continue;
+    const auto states = static_cast<uint32_t>(plain_.states.size());
+    const uint32_t stride = states + 1, rows = found->second = builder_.add_nodes(stride * (count + 1));
+    for (uint32_t length = 0; length <= count; ++length) {
+        const uint32_t row = rows + stride * length, closed = row + states;
+        builder_.node(closed).accepts = length >= min;
+        for (uint32_t state = 0; state < states; ++state) {
+            const uint32_t node = row + state;
+            if (length == count) {
+                if (max == kNoMaximum)
+                    builder_.call(node, string_inside() + state, closed);
+                else
+                    builder_.byte(node, '"', closed);
+                continue;
+            }
+            if (state == 0) {
+                builder_.node(node).fill = GrammarFill::json_string;
+                builder_.node(node).remaining = max == kNoMaximum ? kNoRemainder : max - length;
+            }
+            if (length > 0) {
+                builder_.share_edges(node, rows + state);
+                continue;
+            }
+            builder_.byte(node, '"', closed);
+            string_edges(node, state, row + stride);
         }
-        builder_.byte(node, '"', node + 1);
-        string_edges(node, node + 2);
     }
-    const uint32_t last = first + 2 * count;
-    builder_.node(last + 1).accepts = true;
-    if (max == kNoMaximum)
-        builder_.call(last, string_inside(), last + 1);
-    else
-        builder_.byte(last, '"', last + 1);
-    return first;
+    return rows;
 }
 
 void JsonGrammar::utf8_edges(uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
@@ -265,7 +301,8 @@ std::vector<uint32_t> JsonGrammar::text(const CharDfa& automaton) {
     return automaton_nodes(automaton, false);
 }
 
-void JsonGrammar::string(uint32_t from, const CharDfa& automaton, uint32_t to) {
+void JsonGrammar::string(uint32_t from, const CharDfa& strings, std::string_view what, uint32_t to) {
+    const CharDfa automaton = place_ == Place::in_call ? intersect(strings, plain_, what) : strings;
     const std::vector<uint32_t> nodes = automaton_nodes(automaton, true);
     builder_.byte(from, '"', nodes[0]);
     for (uint32_t i = 0; i < nodes.size(); ++i) {
@@ -364,7 +401,7 @@ void JsonGrammar::any_array(uint32_t from, uint32_t to) {
 }
 
 void JsonGrammar::constant(uint32_t from, const nlohmann::ordered_json& value, uint32_t to) {
-    if (!value.is_structured() || value.empty()) return builder_.literal(from, value.dump(), to);
+    if (!value.is_structured() || value.empty()) return builder_.literal(from, written(value), to);
     const bool object = value.is_object();
     const uint32_t inside = builder_.add_node(), end = builder_.add_node();
     builder_.node(end).accepts = true;
@@ -380,7 +417,7 @@ void JsonGrammar::constant(uint32_t from, const nlohmann::ordered_json& value, u
         blank(at, begin);
         if (object) {
             const uint32_t named = builder_.add_node(), behind = builder_.add_node();
-            builder_.literal(begin, nlohmann::ordered_json(item.key()).dump(), named);
+            key(begin, item.key(), named);
             colon(named, behind);
             begin = behind;
         }

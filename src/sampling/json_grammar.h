@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,12 @@ namespace colugo {
 
 class JsonGrammar {
  public:
+    // Where the text stands. in_call: in a tool call's parameter, where it has none of kCallTags in it; a string that
+    // contains one has its '<' as an escape.
+    enum class Place : uint8_t { reply, in_call };
+
     // Borrows the builder. Parts that are used again are made once.
-    explicit JsonGrammar(GrammarBuilder& builder) : builder_(builder) {}
+    explicit JsonGrammar(GrammarBuilder& builder, Place place = Place::reply);
 
     GrammarBuilder& builder() { return builder_; }
 
@@ -36,18 +41,26 @@ class JsonGrammar {
     // What the automaton takes, and a 64-bit integer if there is none.
     void integer(uint32_t from, const std::optional<CharDfa>& range, uint32_t to);
     void boolean(uint32_t from, uint32_t to) { builder_.words(from, {"false", "true"}, to); }
+    // These values, which are no objects or arrays with something in them.
+    void scalars(uint32_t from, const std::vector<const nlohmann::ordered_json*>& values, uint32_t to);
+    // The name of a property.
+    void key(uint32_t from, const std::string& name, uint32_t to);
     void null(uint32_t from, uint32_t to) { builder_.literal(from, "null", to); }
 
-    // A string of min .. max code points.
+    static constexpr uint32_t kMaxLengthInCall = 8192;
+    // A string of min .. max code points. In a call a greater maximum counts as kMaxLengthInCall.
     void string_of_length(uint32_t from, uint32_t min, uint32_t max, uint32_t to);
-    // A string that the automaton takes; only what has to be is escaped.
-    void string(uint32_t from, const CharDfa& automaton, uint32_t to);
+    // A string that the automaton takes; only what has to be is escaped. `what`: the subject of the sentence that says
+    // it needs too many states.
+    void string(uint32_t from, const CharDfa& strings, std::string_view what, uint32_t to);
     // This value, its objects' keys in their order.
     void constant(uint32_t from, const nlohmann::ordered_json& value, uint32_t to);
 
     // Characters beyond ASCII, each as a byte of `from` and a call.
     void wide(uint32_t from, uint32_t to);
-    // What the automaton takes, as it is: the nodes of its states.
+    // One of these characters, surrogates left out, as it is.
+    void characters(uint32_t from, CharRange range, uint32_t to) { range_edges(from, range, false, to); }
+    // What the automaton takes, as it is: the nodes of its states, in a row.
     std::vector<uint32_t> text(const CharDfa& automaton);
 
  private:
@@ -57,9 +70,10 @@ class JsonGrammar {
     uint32_t shared(uint32_t& start, const Fragment& make);
     uint32_t indentation();
     uint32_t string_inside();  // up to the closing quote
+    std::string written(const nlohmann::ordered_json& value) const;
     uint32_t counted_inside(uint32_t min, uint32_t max);
-    uint32_t escape_inside();                       // behind the backslash
-    void string_edges(uint32_t from, uint32_t to);  // one character, escaped or not
+    uint32_t escape_inside();                                        // behind the backslash
+    void string_edges(uint32_t from, uint32_t state, uint32_t row);  // one character, escaped or not
     uint32_t object_inside();
     uint32_t array_inside();
     uint32_t value();
@@ -70,6 +84,8 @@ class JsonGrammar {
     void utf8_edges(uint32_t from, uint32_t low, uint32_t high, uint32_t to);
 
     GrammarBuilder& builder_;
+    const Place place_;
+    const CharDfa plain_;                   // what may be in a string without an escape, JSON's own rules aside
     static constexpr uint32_t kUnmade = 0;  // node 0 begins nothing
     uint32_t indentation_ = kUnmade, string_ = kUnmade, escape_ = kUnmade, object_ = kUnmade, array_ = kUnmade,
              value_ = kUnmade, number_ = kUnmade, integer_ = kUnmade;

@@ -7,100 +7,86 @@
 namespace colugo {
 namespace {
 
-constexpr uint32_t kNowhere = ByteGrammar::kNowhere;
-constexpr uint32_t kMaxLength = 8192;  // a greater maximum counts as this
+CharSet set_of(const RawTextGrammar::Characters& characters) {
+    CharSet set;
+    for (uint32_t c = 0; c < characters.size(); ++c)
+        if (characters[c]) set.push_back({c, c});
+    return normalize(std::move(set));
+}
 
 }  // namespace
 
-// A character of text behind which the last `matched` characters are the first of the mark: one that is not the mark's
-// next leads to `miss`, but a line break, which the mark begins with, to `first`.
-void RawTextGrammar::text_edges(uint32_t from, uint32_t matched, uint32_t miss, uint32_t first, uint32_t match,
-                                const Characters& barred) {
-    const auto target_of = [&](uint32_t c) {
-        if (barred[c]) return kNowhere;
-        return c == static_cast<uint8_t>(kParameterEnd[matched]) ? match : c == '\n' ? first : miss;
-    };
-    for (uint32_t low = 0, high = 0; low < 128; low = high + 1) {
-        for (high = low; high + 1 < 128 && target_of(high + 1) == target_of(low);) ++high;
-        if (target_of(low) != kNowhere)
-            builder_.bytes(from, static_cast<uint8_t>(low), static_cast<uint8_t>(high), target_of(low));
-    }
-    json_.wide(from, miss);
+// Text without a limit: one part of the grammar for all parameters. A line break may be of the text or begin the mark.
+uint32_t RawTextGrammar::free_state(uint32_t state) {
+    if (free_ != 0) return free_ + state;
+    const std::vector<uint32_t> nodes = json_.text(clear_);
+    const uint32_t mark = builder_.add_node(), end = builder_.add_node();
+    for (const uint32_t node : nodes) builder_.byte(node, '\n', mark);
+    builder_.literal(mark, kParameterEnd.substr(1), end);
+    builder_.node(end).accepts = true;
+    free_ = nodes[0];
+    builder_.node(free_).fill = GrammarFill::raw_text;
+    return free_ + state;
 }
 
-// Without a limit on its length: one part of the grammar for all parameters. Of its states, those up to kMarkSize may
-// end when the mark is complete; those behind have matched what lies before the text or where it must not end yet.
-void RawTextGrammar::make_free() {
-    const uint32_t end = builder_.add_node();
-    builder_.node(end).accepts = true;
-    free_ = builder_.add_nodes(2 * kMarkSize);
-    for (const bool may_end : {true, false})
-        for (uint32_t matched = 0; matched < kMarkSize; ++matched) {
-            const bool last = matched + 1 == kMarkSize;
-            const uint32_t state = free_state(matched, may_end);
-            text_edges(state, matched, free_state(0, true), free_state(1, true),
-                       !last     ? free_state(matched + 1, may_end || matched == 0)
-                       : may_end ? end
-                                 : kNowhere,
-                       {});
-            if (matched < 2) builder_.node(state).fill = matched == 0 ? GrammarFill::raw_text : GrammarFill::raw_line;
+// What is behind a state of clear_ at `from`, in a row of nodes for its states.
+void RawTextGrammar::text_edges(uint32_t from, uint32_t state, uint32_t row, const Characters& barred) {
+    const CharSet open = complement(set_of(barred));
+    for (const CharDfa::Edge& edge : clear_.states[state].edges)
+        for (const CharRange range : open) {
+            const CharRange common{std::max(edge.range.low, range.low), std::min(edge.range.high, range.high)};
+            if (common.low <= common.high) json_.characters(from, common, row + edge.target);
         }
 }
 
-uint32_t RawTextGrammar::free_state(uint32_t matched, bool may_end) {
-    if (free_ == 0) make_free();
-    return free_ + matched + (may_end ? 0 : kMarkSize);
+void RawTextGrammar::of_length(uint32_t from, uint32_t min, uint32_t max, const Characters& barred, uint32_t to) {
+    if (min == 0 && max == kNoMaximum && barred.none()) return builder_.call(from, free_state(0), to);
+    if (barred.any()) return builder_.call(from, counted(min, max, barred), to);
+    const auto [start, fresh] = counted_.emplace(std::pair{min, max}, 0);
+    if (fresh) start->second = counted(min, max, barred);
+    builder_.call(from, start->second, to);
 }
 
-// For each length a row of nodes: one for each part of the mark that may have been matched, in none of which the mark
-// gets complete, and one behind a line break that begins the mark itself, which leads on only where the text may end.
-void RawTextGrammar::of_length(uint32_t from, uint32_t min, uint32_t max, const Characters& barred, uint32_t to) {
-    if (min == 0 && max == kNoMaximum && barred.none()) return builder_.call(from, free_state(1, false), to);
-    if (max != kNoMaximum) max = std::max(min, std::min(max, kMaxLength));
+// For each length a row of nodes: one for each state of clear_, and one behind a line break that begins the mark, which
+// leads on only where the text may end. Rows have their edges in common.
+uint32_t RawTextGrammar::counted(uint32_t min, uint32_t max, const Characters& barred) {
     const uint32_t count = max == kNoMaximum ? std::max(min, 1u) : max;
-    constexpr uint32_t kRow = kMarkSize + 1;
-    const uint32_t rows = builder_.add_nodes(kRow * (count + 1));
-    const uint32_t mark = builder_.add_node();
-    builder_.literal(mark, kParameterEnd.substr(1), to);
-    const uint32_t begin = builder_.add_node();
-    builder_.empty(from, begin);
+    COLUGO_CHECK(min <= count && count <= kMaxCountedLength);
+    const auto states = static_cast<uint32_t>(clear_.states.size());
+    const uint32_t stride = states + 1, rows = builder_.add_nodes(stride * (count + 1));
+    const uint32_t mark = builder_.add_node(), end = builder_.add_node();
+    builder_.literal(mark, kParameterEnd.substr(1), end);
+    builder_.node(end).accepts = true;
     for (uint32_t length = 0; length <= count; ++length) {
-        const uint32_t row = rows + kRow * length, mark_begins = row + kMarkSize;
+        const uint32_t row = rows + stride * length, mark_begins = row + states;
+        const bool last = length == count;
         if (length >= min) builder_.empty(mark_begins, mark);
-        for (uint32_t matched = 0; matched < kMarkSize; ++matched) {
-            if (length == 0 && matched != 1) continue;
-            const uint32_t node = length == 0 ? begin : row + matched;
-            const bool last = length == count;
+        for (uint32_t state = 0; state < (length == 0 ? 1 : states); ++state) {
+            const uint32_t node = row + state;
             if (last && max == kNoMaximum) {
-                builder_.call(node, free_state(matched, matched == 0), to);
+                builder_.call(node, free_state(state), end);
                 continue;
             }
-            if (!last && matched < 2) {
-                builder_.node(node).fill = matched == 0 ? GrammarFill::raw_text : GrammarFill::raw_line;
+            if (!last && state == 0 && (length > 0 || barred.none())) {
+                builder_.node(node).fill = GrammarFill::raw_text;
                 builder_.node(node).remaining = max == kNoMaximum ? kNoRemainder : max - length;
             }
             if (!last && length > 1) {
-                builder_.share_edges(node, rows + kRow + matched);
+                builder_.share_edges(node, rows + stride + state);
                 continue;
             }
             builder_.byte(node, '\n', mark_begins);
-            if (last) continue;
-            const uint32_t next = row + kRow;
-            text_edges(node, matched, next, next + 1, matched + 1 == kMarkSize ? kNowhere : next + matched + 1,
-                       node == begin ? barred : Characters{});
+            if (!last) text_edges(node, state, row + stride, length == 0 ? barred : Characters{});
         }
     }
-    if (barred.any()) builder_.node(begin).fill = GrammarFill::none;
+    return rows;
 }
 
 void RawTextGrammar::taken_by(uint32_t from, const CharDfa& automaton, const Characters& barred, std::string_view what,
                               uint32_t to) {
-    CharSet first;
-    for (uint32_t c = 0; c < barred.size(); ++c)
-        if (barred[c]) first.push_back({c, c});
-    CharDfa text = intersect(automaton, strings_without(kParameterEnd, true), what);
+    CharDfa text = intersect(automaton, clear_, what);
     if (text.is_empty()) fail(ErrorCode::invalid_argument, "{} allows no text that can stand in a call", what);
-    if (!first.empty()) text = intersect(text, strings_not_beginning(first), what);
+    if (barred.any()) text = intersect(text, strings_not_beginning(set_of(barred)), what);
     const std::vector<uint32_t> nodes = json_.text(text);
     const uint32_t end = builder_.add_node();
     builder_.empty(from, nodes[0]);
@@ -113,10 +99,8 @@ void RawTextGrammar::words(uint32_t from, const std::vector<std::string>& words,
                            uint32_t to) {
     std::vector<std::string> clear;
     for (const std::string& word : words) {
-        const bool is_barred =
-            !word.empty() && static_cast<uint8_t>(word[0]) < 128 && barred[static_cast<uint8_t>(word[0])];
-        const bool begins_with_mark = word.substr(0, kMarkSize - 1) == kParameterEnd.substr(1);
-        if (!is_barred && !begins_with_mark && word.find(kParameterEnd) == std::string::npos) clear.push_back(word);
+        const uint8_t first = word.empty() ? uint8_t{0x80} : static_cast<uint8_t>(word[0]);
+        if (!(first < 0x80 && barred[first]) && !has_call_tag(word)) clear.push_back(word);
     }
     const uint32_t end = builder_.add_node();
     builder_.words(from, std::move(clear), end);

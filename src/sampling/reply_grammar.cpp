@@ -44,7 +44,7 @@ ByteGrammar json_grammar(int32_t thought_end, Value&& value) {
 }
 
 void functions(GrammarBuilder& builder, std::span<const CallTool> tools, uint32_t from, uint32_t to) {
-    JsonGrammar json(builder);
+    JsonGrammar json(builder, JsonGrammar::Place::in_call);
     CallCompiler compiler(json);
     std::unordered_set<std::string> names;
     const uint32_t named = builder.add_node();

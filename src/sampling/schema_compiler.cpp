@@ -105,14 +105,14 @@ void SchemaCompiler::values_of_types(const SchemaLeaf& leaf, SchemaTypes types, 
 void SchemaCompiler::enumeration(const SchemaLeaf& leaf, SchemaTypes types, uint32_t from, uint32_t to) {
     if (document_.values(leaf.place, kAllTypes).empty())
         document_.refuse(leaf.place, leaf.place.has("const") ? "const" : "enum", "has no value of the schema's type");
-    std::vector<std::string> words;
+    std::vector<const ordered_json*> scalars;
     for (const ordered_json* value : document_.values(leaf.place, types)) {
         if (value->is_structured() && !value->empty())
             json_.constant(from, *value, to);
         else
-            words.push_back(value->dump());
+            scalars.push_back(value);
     }
-    json_.builder().words(from, std::move(words), to);
+    json_.scalars(from, scalars, to);
 }
 
 SchemaStrings SchemaCompiler::strings(const SchemaPlace& place) const {
@@ -143,7 +143,8 @@ SchemaStrings SchemaCompiler::strings(const SchemaPlace& place) const {
 void SchemaCompiler::string(const SchemaPlace& place, uint32_t from, uint32_t to) {
     const SchemaStrings strings = this->strings(place);
     if (strings.automaton)
-        json_.string(from, *strings.automaton, to);
+        json_.string(from, *strings.automaton, document_.subject(place, place.has("pattern") ? "pattern" : "format"),
+                     to);
     else
         json_.string_of_length(from, strings.min, strings.max, to);
 }
@@ -200,7 +201,7 @@ void SchemaCompiler::object(const SchemaPlace& place, uint32_t from, uint32_t to
             builder.empty(first + i, first + i + 1);
             builder.empty(after + i, after + i + 1);
         }
-        builder.literal(key, ordered_json(property.name).dump(), named);
+        json_.key(key, property.name, named);
         json_.colon(named, behind);
         value(property.schema, behind, written + i + 1);
     }
@@ -226,7 +227,8 @@ uint32_t SchemaCompiler::other_properties(const SchemaObject& object, const Sche
     if (names.empty())
         json_.any_string(begin, named);
     else
-        json_.string(begin, strings_except(names, document_.subject(place, "properties")), named);
+        json_.string(begin, strings_except(names, document_.subject(place, "properties")),
+                     document_.subject(place, "properties"), named);
     json_.colon(named, behind);
     value(*object.others, behind, written);
     return begin;

@@ -81,7 +81,8 @@ TEST(CallGrammar, WritesStringsAsTheyAre) {
           "<html>\n<b>\n</b>\n</html>", "null", "\xE2\x82\xAC", "\x01", " lead and trail "})
         EXPECT_TRUE(takes(text, value)) << value;
     for (const char* value :
-         {"\xFF", "\xE2\x82", "\xED\xA0\x80", "a\n</parameter>\nb", "</parameter>", "</parameter>\n", "\n</parameter>"})
+         {"\xFF", "\xE2\x82", "\xED\xA0\x80", "a\n</parameter>\nb", "</parameter>", "</parameter>\n", "\n</parameter>",
+          "a</parameter>b", "<parameter=x>", "\n<parameter=", "<<function=f>"})
         EXPECT_FALSE(takes(text, value)) << value;
     for (const char* schema : {"{}", "true", R"({"description": "d"})", R"({"anyOf": [{"type": "integer"}, {}]})"}) {
         EXPECT_TRUE(takes(schema, "anything {")) << schema;
@@ -117,8 +118,8 @@ TEST(CallGrammar, CountsTheCharactersOfStrings) {
         EXPECT_FALSE(takes(least, value)) << value;
     EXPECT_TRUE(takes(R"({"type": "string", "maxLength": 0})", ""));
     EXPECT_FALSE(takes(R"({"type": "string", "maxLength": 0})", "a"));
-    EXPECT_TRUE(takes(R"({"type": "string", "maxLength": 100000})", std::string(8192, 'y')));
-    EXPECT_FALSE(takes(R"({"type": "string", "maxLength": 100000})", std::string(8193, 'y')));
+    EXPECT_TRUE(takes(R"({"type": "string", "maxLength": 8192})", std::string(8192, 'y')));
+    EXPECT_FALSE(takes(R"({"type": "string", "maxLength": 8192})", std::string(8193, 'y')));
 }
 
 TEST(CallGrammar, WritesOtherTypesAsJson) {
@@ -129,7 +130,23 @@ TEST(CallGrammar, WritesOtherTypesAsJson) {
     EXPECT_FALSE(takes(R"({"type": ["boolean", "null"]})", "None"));
     const std::string list = R"({"type": "array", "items": {"type": "string"}})";
     EXPECT_TRUE(takes(list, R"(["a", "b"])"));
-    EXPECT_TRUE(takes(list, "[\n  \"</parameter>\"\n]"));
+    EXPECT_TRUE(takes(list, "[\n  \"<\\/parameter>\", \"<p></p>\"\n]"));
+    // What readers look for is not written in strings either, but as an escape.
+    for (const char* tag : {"</parameter>", "<parameter=", "<function="}) {
+        EXPECT_FALSE(takes(list, fmt::format("[\"{}\"]", tag))) << tag;
+        EXPECT_TRUE(takes(list, fmt::format("[\"\\u003c{}\"]", tag + 1))) << tag;
+        EXPECT_FALSE(
+            takes(R"({"type": "array", "items": {"type": "string", "maxLength": 20}})", fmt::format("[\"{}\"]", tag)));
+        EXPECT_TRUE(takes(R"({"type": "array", "items": {"type": "string", "maxLength": 20}})",
+                          fmt::format("[\"{:.8}\"]", tag)));
+        EXPECT_FALSE(
+            takes(R"({"type": "array", "items": {"type": "string", "minLength": 2}})", fmt::format("[\"<{}\"]", tag)));
+        EXPECT_FALSE(
+            takes(R"({"type": "array", "items": {"type": "string", "pattern": "="}})", fmt::format("[\"={}\"]", tag)));
+        EXPECT_TRUE(takes(fmt::format(R"({{"const": ["{}"]}})", tag), fmt::format("[\"\\u003c{}\"]", tag + 1))) << tag;
+        EXPECT_TRUE(takes(R"({"type": "object"})", fmt::format("{{\"\\u003c{}\": 1}}", tag + 1))) << tag;
+        EXPECT_FALSE(takes(R"({"type": "object"})", fmt::format("{{\"{}\": 1}}", tag))) << tag;
+    }
     EXPECT_FALSE(takes(list, "[1]"));
     EXPECT_TRUE(
         takes(R"({"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]})", R"({"x": null})"));
@@ -146,8 +163,8 @@ TEST(CallGrammar, KeepsTextApartFromTheOtherTypesOfAUnion) {
     // Any number is right, so one that is meant as text is too; but not any list.
     EXPECT_TRUE(takes(R"({"type": ["string", "number"]})", "5 apples"));
     const std::string list = R"({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]})";
-    for (const char* value : {"[1, 2]", "text", "5", "", "{"}) EXPECT_TRUE(takes(list, value)) << value;
-    for (const char* value : {"[\"a\"]", "[", " [1", "\n[1"}) EXPECT_FALSE(takes(list, value)) << value;
+    for (const char* value : {"[1, 2]", "text", "5", "", "a{"}) EXPECT_TRUE(takes(list, value)) << value;
+    for (const char* value : {"[\"a\"]", "[", "{", " [1", "\n[1"}) EXPECT_FALSE(takes(list, value)) << value;
     const std::string few = R"({"anyOf": [{"type": "string", "maxLength": 3}, {"type": "integer", "minimum": 5}]})";
     for (const char* value : {"5", "abc", "x5", ""}) EXPECT_TRUE(takes(few, value)) << value;
     for (const char* value : {"4", "4 a", "abcd"}) EXPECT_FALSE(takes(few, value)) << value;
@@ -192,7 +209,7 @@ TEST(CallGrammar, ForbidsCallsWhereThereAreNone) {
 TEST(CallGrammar, LetsToolsThatAreNotStrictHaveAnyParameters) {
     TokenGrammar grammar = calls({{"f", json(R"({"not": {}})"), false}});
     EXPECT_TRUE(accepts(grammar, call("")));
-    EXPECT_TRUE(accepts(grammar, call(parameter("a b=c", "1") + parameter("\xC3\xA9", "x\ny"))));
+    EXPECT_TRUE(accepts(grammar, call(parameter("a-b.c", "1") + parameter("\xC3\xA9", "x\ny"))));
     EXPECT_FALSE(begins(grammar, "<+>\n<function=f>\n<parameter=>"));
     EXPECT_FALSE(accepts(grammar, call("text")));
 }
@@ -216,7 +233,7 @@ TEST(CallGrammar, BeginsBehindThoughts) {
 TEST(CallGrammar, NamesWhatItRefuses) {
     EXPECT_ERROR(ErrorCode::invalid_argument, "there are no tools", calls({}));
     EXPECT_ERROR(ErrorCode::invalid_argument, "two tools \"f\"", calls({{"f", nullptr}, {"f", nullptr}}));
-    for (const char* name : {"", "a>b", "a\nb", "<a"})
+    for (const char* name : {"", "a>b", "a\nb", "<a", "a b", "f()", "\"f\""})
         EXPECT_ERROR(ErrorCode::invalid_argument, "cannot be written in a call", calls({{name, nullptr}}));
     EXPECT_ERROR(ErrorCode::invalid_argument, "the parameter \"a>b\"", calls({tool(R"({"properties": {"a>b": {}}})")}));
     EXPECT_ERROR(ErrorCode::invalid_argument,
@@ -229,6 +246,10 @@ TEST(CallGrammar, NamesWhatItRefuses) {
         EXPECT_ERROR(ErrorCode::invalid_argument, "not that of an object", calls({tool(schema)}));
     EXPECT_ERROR(ErrorCode::invalid_argument, "refers to itself",
                  calls({tool(R"({"properties": {"k": {"$ref": "#/properties/k"}}})")}));
+    for (const char* keyword : {"minLength", "maxLength"})
+        EXPECT_ERROR(
+            ErrorCode::invalid_argument, "is more than 8192",
+            calls({tool(fmt::format(R"({{"properties": {{"k": {{"type": "string", "{}": 8193}}}}}})", keyword))}));
     EXPECT_ERROR(ErrorCode::invalid_argument, "can stand in a call",
                  calls({tool(R"({"properties": {"k": {"type": "string", "pattern": "^\n</parameter>$"}}})")}));
 }

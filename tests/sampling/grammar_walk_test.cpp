@@ -80,7 +80,7 @@ TEST(GrammarWalk, CallsSatisfyTheirParameters) {
         const std::string head = "<+>\n<function=f>\n", tail = "</function>\n<->";
         text.erase(0, text.find('<'));
         ASSERT_EQ(text.substr(0, head.size()), head);
-        ASSERT_EQ(text.substr(text.size() - tail.size()), tail);
+        ASSERT_EQ(text.substr(text.size() - tail.size()), tail) << "seed " << seed << ": " << schema;
         text = text.substr(head.size(), text.size() - head.size() - tail.size());
         Json arguments = Json::object();
         while (!text.empty()) {

@@ -24,8 +24,8 @@ Json SchemaMaker::value() {
 
 Json SchemaMaker::string() {
     Json schema = {{"type", "string"}};
-    const char* patterns[] = {"^[a-z]{2,5}$", "^a+b*$|^\"x\\\\$", "[0-9]", "^(ab|c)+\\s?$", "^\\w+-\\d{2}$",
-                              "x.+y",         "^[^abc]+$",        ""};
+    const char* patterns[] = {"^[a-z]{2,5}$",  "^a+b*$|^\"x\\\\$", "[0-9]",     "^(ab|c)+\\s?$",
+                              "^\\w+-\\d{2}$", "[a-z].*[0-9]",     "^[^abc]+$", ""};
     const char* formats[] = {"date", "time", "date-time", "uuid", "email", "ipv4"};
     switch (pick(5)) {
         case 0:
@@ -157,8 +157,20 @@ Json SchemaMaker::schema() {
     return schema;
 }
 
+// Names that can be written in a call.
 Json SchemaMaker::parameters() {
     Json schema = object(3, "");
+    const Json named = schema.value("properties", Json::object());
+    Json properties = Json::object();
+    Json required = Json::array();
+    for (const auto& [name, part] : named.items()) {
+        const std::string plain = std::to_string(properties.size()).insert(0, 1, 'p');
+        properties[plain] = part;
+        const Json names = schema.value("required", Json::array());
+        if (std::find(names.begin(), names.end(), name) != names.end()) required.push_back(plain);
+    }
+    schema["properties"] = properties;
+    schema["required"] = required;
     schema["$defs"] = definitions();
     return schema;
 }
