@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -204,6 +205,16 @@ TEST(JsonSchema, FollowsReferences) {
         R"({"properties": {"a~b/c": {"type": "null"}, "x": {"$ref": "#/properties/a~0b~1c"}, "y": {"$ref": "#/definitions/50%25/0"}},
               "definitions": {"50%": [{"type": "integer"}]}})",
         {R"({"x":null,"y":1})"}, {R"({"x":1})", R"({"y":null})"});
+    // Two readings that are in the same part, and return to different places.
+    const std::string part =
+        R"({"type": "object", "properties": {"a": {"$ref": "#/$defs/s"}, "%": {"type": "null"}}, "required": ["a", "%"]})";
+    std::string x = part, y = part;
+    std::replace(x.begin(), x.end(), '%', 'x');
+    std::replace(y.begin(), y.end(), '%', 'y');
+    check(
+        fmt::format(R"({{"anyOf": [{}, {}], "$defs": {{"s": {{"type": "array", "items": {{"$ref": "#/$defs/s"}}}}}}}})",
+                    x, y),
+        {R"({"a":[[]],"x":null})", R"({"a":[[],[[]]],"y":null})"}, {R"({"a":[[]],"z":null})", R"({"a":[[],"y":null})"});
     // The depth of what refers to itself is limited, and what is open at the limit can be closed.
     const auto nested = [](int depth) {
         std::string text = "null";
