@@ -26,10 +26,6 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr auto kGlance = std::chrono::milliseconds(100);  // at a connection that may be gone
 
-std::string dumped(const ordered_json& value) {
-    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 // In a time that does not depend on where the two differ.
 bool same_secret(std::string_view given, std::string_view expected) {
     unsigned difference = static_cast<unsigned>(given.size() ^ expected.size());
@@ -111,7 +107,7 @@ const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::s
 }
 
 std::string ApiServer::refusal(int status, std::string_view sentence) {
-    return dumped(ApiError(status, "", "", std::string(sentence)).body());
+    return compact_json(ApiError(status, "", "", std::string(sentence)).body());
 }
 
 void ApiServer::add_cors_headers(HttpExchange& exchange) const {
@@ -162,7 +158,7 @@ asio::awaitable<void> ApiServer::handle(HttpExchange& exchange) {
         exchange.add_header("Retry-After", std::to_string(*seconds));
     }
     if (refused->status() == 401) exchange.add_header("WWW-Authenticate", "Bearer");
-    co_await exchange.reply(refused->status(), kJson, dumped(refused->body()));
+    co_await exchange.reply(refused->status(), kJson, compact_json(refused->body()));
 }
 
 asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
@@ -198,7 +194,7 @@ ApiServer::Answer ApiServer::get_page(const HttpRequest&) {
 }
 
 ApiServer::Answer ApiServer::get_health(const HttpRequest&) {
-    return {dumped({{"status", "ok"}})};
+    return {compact_json({{"status", "ok"}})};
 }
 
 // Healthy is an engine that has nothing to do, or does some of it.
@@ -214,9 +210,9 @@ bool ApiServer::makes_progress() {
 }
 
 ApiServer::Answer ApiServer::get_ready(const HttpRequest&) {
-    if (draining_) return {dumped({{"status", "shutting down"}}), 503};
-    if (!makes_progress()) return {dumped({{"status", "stuck"}}), 503};
-    return {dumped({{"status", "ok"}})};
+    if (draining_) return {compact_json({{"status", "shutting down"}}), 503};
+    if (!makes_progress()) return {compact_json({{"status", "stuck"}}), 503};
+    return {compact_json({{"status", "ok"}})};
 }
 
 ApiServer::Answer ApiServer::get_models(const HttpRequest&) {
@@ -226,11 +222,11 @@ ApiServer::Answer ApiServer::get_models(const HttpRequest&) {
                                 {"owned_by", "colugo"},
                                 {"context_length", model_.ctx_size},
                                 {"max_model_len", model_.ctx_size}};
-    return {dumped({{"object", "list"}, {"data", ordered_json::array({model})}})};
+    return {compact_json({{"object", "list"}, {"data", ordered_json::array({model})}})};
 }
 
 ApiServer::Answer ApiServer::get_properties(const HttpRequest&) {
-    return {dumped(model_.properties)};
+    return {compact_json(model_.properties)};
 }
 
 ApiServer::Answer ApiServer::get_metrics(const HttpRequest&) {
@@ -244,7 +240,7 @@ ApiServer::Answer ApiServer::post_tokenize(const HttpRequest& request) {
     const bool controls = fields.boolean("parse_special").value_or(true);
     const std::vector<int32_t> tokens =
         text_.tokenizer().encode(text, controls ? ControlTokens::recognised : ControlTokens::plain_text);
-    return {dumped({{"tokens", tokens}, {"count", tokens.size()}})};
+    return {compact_json({{"tokens", tokens}, {"count", tokens.size()}})};
 }
 
 ApiServer::Answer ApiServer::post_detokenize(const HttpRequest& request) {
@@ -263,7 +259,7 @@ ApiServer::Answer ApiServer::post_detokenize(const HttpRequest& request) {
         detokenizer.feed(static_cast<int32_t>(*id), text);
     }
     detokenizer.flush(text);
-    return {dumped({{"content", text}})};
+    return {compact_json({{"content", text}})};
 }
 
 ApiServer::Answer ApiServer::post_apply_template(const HttpRequest& request) {
@@ -271,7 +267,8 @@ ApiServer::Answer ApiServer::post_apply_template(const HttpRequest& request) {
     const RenderedPrompt prompt = render_prompt(text_, chat);
     const std::vector<int32_t> tokens = text_.encode(prompt);
     const std::vector<int64_t> points = branch_points(text_, chat_input(chat), tokens);
-    return {dumped({{"prompt", prompt.text}, {"tokens", tokens}, {"count", tokens.size()}, {"branch_points", points}})};
+    return {compact_json(
+        {{"prompt", prompt.text}, {"tokens", tokens}, {"count", tokens.size()}, {"branch_points", points}})};
 }
 
 namespace {
@@ -424,7 +421,7 @@ asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
         co_await exchange.send(std::move(events));
         co_await exchange.end_events();
     } else {
-        std::string whole = dumped(body.whole(*result));
+        std::string whole = compact_json(body.whole(*result));
         co_await exchange.reply(200, kJson, std::move(whole));
     }
 }

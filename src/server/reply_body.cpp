@@ -5,15 +5,13 @@
 #include <ctime>
 #include <random>
 
+#include "server/json_text.h"
+
 namespace colugo {
 
 using nlohmann::ordered_json;
 
 namespace {
-
-std::string dumped(const ordered_json& value) {
-    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 ordered_json bytes_json(std::string_view bytes) {
     ordered_json list = ordered_json::array();
@@ -40,7 +38,7 @@ std::string unique_id(std::string_view prefix) {
 }
 
 std::string event_text(const ordered_json& data) {
-    return "data: " + dumped(data) + "\n\n";
+    return "data: " + compact_json(data) + "\n\n";
 }
 
 ordered_json timings_json(const RequestResult& result) {
