@@ -9,7 +9,6 @@
 
 #include "cache/fake_model.h"
 #include "support/expect_error.h"
-#include "text/thread_seconds.h"
 
 namespace colugo::testing {
 namespace {
@@ -223,8 +222,8 @@ TEST_F(CacheManagerTest, WhatManyUseOutlivesWhatOneLeaves) {
     EXPECT_EQ(run(cache, joined(trunk, numbers(9000, 10))), 96);
 }
 
-// What evicts does so for a while to come, so that the steps between are free of it, and is done at once itself.
-TEST_F(CacheManagerTest, EvictionAmongTenThousandSnapshotsIsQuick) {
+// What evicts looks at every snapshot, so it does so for a while to come and the steps between are free of it.
+TEST_F(CacheManagerTest, AnEvictionAmongTenThousandSnapshotsLastsForAHundred) {
     constexpr size_t kSnapshots = 10000;
     const StateFormat format = FakeModel::format();
     CacheManager cache(format, kSnapshots * (format.sequence_bytes(kPage) - 3 * SlotPool::cost_of(1)), kPage);
@@ -240,11 +239,8 @@ TEST_F(CacheManagerTest, EvictionAmongTenThousandSnapshotsIsQuick) {
     while (cache.counters().evictions == 0) add();
     EXPECT_GT(cache.num_snapshots(), kSnapshots * 9 / 10);
     int adds = 0;
-    const double seconds = thread_seconds([&] {
-        for (const int64_t before = cache.counters().evictions; cache.counters().evictions == before; ++adds) add();
-    });
-    EXPECT_GT(adds, 3 * 100);
-    EXPECT_LT(seconds, 0.01);
+    for (const int64_t before = cache.counters().evictions; cache.counters().evictions == before; ++adds) add();
+    EXPECT_GT(adds, 100);
     EXPECT_EQ(cache.fault(), "");
 }
 
