@@ -2,7 +2,7 @@
 // context at depth is simulated: pages hold random values instead of a prompt's keys, which changes no operation's
 // work.
 //
-// model_benchmark --model DIR [--threads N] [--compute bf16|f32] [--kv f32|bf16|fp8] [--prefill N] [--decode N]
+// model_benchmark --model DIR [--threads N] [--compute bf16|f32] [--kv f32|bf16|fp8|int8] [--prefill N] [--decode N]
 //                 [--depths 0,4096,16384] [--rounds N] [--mtp] [--json FILE]
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/float_formats.h"
 #include "benchmarks/probes.h"
 #include "benchmarks/timed_backend.h"
 #include "checkpoint/weights.h"
@@ -217,16 +216,30 @@ class Benchmark {
         }
     }
 
-    // Values any storage type reads as finite: bf16 halves with exponents near zero, e4m3 codes below NaN.
+    // Keys and values of unit variance, as a prompt's are: what is far from it takes other time.
     void fill(std::byte* page) {
-        for (int64_t i = 0; i < model_.page_layout().page_bytes; i += 2) {
-            const auto bits = static_cast<uint32_t>(random_());
-            const uint16_t value = options_.kv_type == KvType::fp8
-                                       ? static_cast<uint16_t>(bits & 0xb7b7u)
-                                       : f32_to_bf16(static_cast<float>(bits % 2001u) * 1e-3f - 1.0f);
-            std::memcpy(page + i, &value, sizeof value);
+        const auto dim = static_cast<size_t>(config_.head_dim);
+        const size_t tile_bytes = kernels::kv_tile_bytes(options_.kv_type, static_cast<int>(dim));
+        if (vectors_.empty()) {
+            std::normal_distribution<float> normal;
+            for (size_t i = 0; i < kVectors * dim; ++i) vectors_.push_back(normal(random_));
         }
+        const auto vector = [&] { return vectors_.data() + random_() % kVectors * dim; };
+        const auto fill_slice = [&](const KvSlice& slice) {
+            for (int64_t head = 0; head < config_.num_key_value_heads; ++head) {
+                std::byte* keys = page + slice.key_offset + static_cast<size_t>(head) * tile_bytes;
+                std::byte* values = page + slice.value_offset + static_cast<size_t>(head) * tile_bytes;
+                for (int column = 0; column < kernels::kPage; ++column) {
+                    backend_.table().store_kv(options_.kv_type, keys, values, column, vector(), vector(),
+                                              static_cast<int>(dim), slice.key_scale, slice.value_scale);
+                }
+            }
+        };
+        for (const KvSlice& slice : model_.page_layout().trunk) fill_slice(slice);
+        if (loaded_.weights.mtp) fill_slice(model_.page_layout().mtp);
     }
+
+    static constexpr size_t kVectors = 512;
 
     Options options_;
     ModelConfig config_;
@@ -239,6 +252,7 @@ class Benchmark {
     SequenceBuffers buffers_{model_.recurrent_layout()};
     SequenceState sequence_ = buffers_.start();
     std::mt19937 random_{3};
+    std::vector<float> vectors_;  // [kVectors, head_dim]
 };
 
 }  // namespace
@@ -254,7 +268,7 @@ int main(int argc, char** argv) {
     app.add_option("--threads", options.threads)->capture_default_str();
     app.add_option("--compute", compute)->check(CLI::IsMember({"bf16", "f32"}))->capture_default_str();
     app.add_option("--kv", kv_type, "Keys and values")
-        ->check(CLI::IsMember({"bf16", "f32", "fp8"}))
+        ->check(CLI::IsMember({"bf16", "f32", "fp8", "int8"}))
         ->capture_default_str();
     app.add_option("--prefill", options.prefill, "Tokens of a prefill pass")->capture_default_str();
     app.add_option("--decode", options.decode, "Decode passes for each number of rows")->capture_default_str();
@@ -266,6 +280,7 @@ int main(int argc, char** argv) {
     if (compute == "f32") options.compute = ComputeMode::f32;
     if (kv_type == "f32") options.kv_type = KvType::f32;
     if (kv_type == "fp8") options.kv_type = KvType::fp8;
+    if (kv_type == "int8") options.kv_type = KvType::int8;
     try {
         colugo::Benchmark(options).run();
     } catch (const colugo::Error& error) {

@@ -13,6 +13,7 @@
 #include "cli/progress_bar.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
+#include "engine/launch_options.h"
 #include "engine/machine.h"
 #include "quant/eval.h"
 
@@ -61,8 +62,8 @@ class EvalCommand {
         app.add_option("--length", length_, "Tokens of each at most")
             ->check(whole_number(2, 1 << 18))
             ->capture_default_str();
-        app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8")
-            ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8"}))
+        app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8, int8")
+            ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}))
             ->capture_default_str();
         app.add_option("-t,--threads", threads_, "Threads (0: as many as there are processors)")
             ->check(whole_number(0, 1024))
@@ -81,9 +82,7 @@ class EvalCommand {
         EvalOptions options;
         options.checkpoint = checkpoint;
         options.against = against;
-        if (kv_type_ == "f32") options.kv_type = kernels::KvType::f32;
-        if (kv_type_ == "bf16") options.kv_type = kernels::KvType::bf16;
-        if (kv_type_ == "fp8") options.kv_type = kernels::KvType::fp8;
+        options.kv_type = find_kv_type(kv_type_);
         const ModelText text(checkpoint);
         options.num_ids = text.tokenizer().id_limit();
         options.sequences =

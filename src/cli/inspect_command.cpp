@@ -46,6 +46,8 @@ std::string_view activation_format_name(kernels::ActivationFormat format) {
             return "fp8";
         case kernels::ActivationFormat::fp8_group128:
             return "fp8_group128";
+        case kernels::ActivationFormat::int8:
+            return "int8";
         case kernels::ActivationFormat::nvfp4:
             return "nvfp4";
     }

@@ -206,6 +206,7 @@ std::vector<KernelCheck> check_kernels(kernels::Tier tier) {
     check("attention f32", kExactInputs, [](Backend& backend) { return run_attention(backend, KvType::f32); });
     check("attention bf16", kRounded, [](Backend& backend) { return run_attention(backend, KvType::bf16); });
     check("attention fp8", kRounded, [](Backend& backend) { return run_attention(backend, KvType::fp8); });
+    check("attention int8", kRounded, [](Backend& backend) { return run_attention(backend, KvType::int8); });
     check("gated delta net", kExactInputs * 10, run_gated_delta_net);
     return checks;
 }

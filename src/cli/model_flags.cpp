@@ -40,8 +40,8 @@ ModelFlags::ModelFlags(CLI::App& app) {
                    "What the inputs of products are rounded to: bf16, or f32 (not at all; slower)")
         ->check(CLI::IsMember({"bf16", "f32"}))
         ->capture_default_str();
-    app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8")
-        ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8"}))
+    app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8, int8")
+        ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}))
         ->capture_default_str();
 }
 
@@ -105,9 +105,7 @@ LaunchOptions ModelFlags::launch_options(const std::string& model) const {
     LaunchOptions options;
     options.model = model;
     options.compute = compute_ == "f32" ? ComputeMode::f32 : ComputeMode::bf16;
-    if (kv_type_ == "f32") options.kv_type = kernels::KvType::f32;
-    if (kv_type_ == "bf16") options.kv_type = kernels::KvType::bf16;
-    if (kv_type_ == "fp8") options.kv_type = kernels::KvType::fp8;
+    options.kv_type = find_kv_type(kv_type_);
     options.threads = threads_;
     options.ctx_size = ctx_size_;
     options.parallel = parallel_;

@@ -10,8 +10,18 @@ std::string_view kv_type_name(kernels::KvType type) {
             return "bf16";
         case kernels::KvType::fp8:
             return "fp8";
+        case kernels::KvType::int8:
+            return "int8";
     }
     return "unknown";
+}
+
+std::optional<kernels::KvType> find_kv_type(std::string_view name) {
+    using kernels::KvType;
+    for (const KvType type : {KvType::f32, KvType::bf16, KvType::fp8, KvType::int8}) {
+        if (kv_type_name(type) == name) return type;
+    }
+    return std::nullopt;
 }
 
 kernels::KvType choose_kv_type(const LaunchOptions& options, std::string_view declared) {

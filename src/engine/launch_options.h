@@ -27,6 +27,8 @@ struct LaunchOptions {
 };
 
 std::string_view kv_type_name(kernels::KvType type);
+// The one of that name; none for another, "auto" among them.
+std::optional<kernels::KvType> find_kv_type(std::string_view name);
 
 // The one asked for, else f32 under compute f32, else what the checkpoint declares where it is known, else bf16.
 kernels::KvType choose_kv_type(const LaunchOptions& options, std::string_view declared);

@@ -41,6 +41,8 @@ size_t kv_tile_bytes(KvType type, int head_dim) {
             return values * 2;
         case KvType::fp8:
             return values;
+        case KvType::int8:
+            return values + kPage * sizeof(float);
     }
     return 0;
 }

@@ -16,8 +16,9 @@ enum class Tier : uint8_t { scalar, avx2, avx512, avx512_bf16, amx };
 
 inline constexpr int kPage = 32;  // positions in a page
 
-// What keys and values are stored as.
-enum class KvType : uint8_t { f32, bf16, fp8 };
+// What keys and values are stored as. int8: each position's key and value of a head are 8-bit multiples of a scale of
+// their own, amax / 127.
+enum class KvType : uint8_t { f32, bf16, fp8, int8 };
 
 struct MatmulArgs {
     float* y;                     // [rows, ldy]
@@ -41,11 +42,13 @@ struct AttentionRows {
 
 struct AttentionPage {
     KvType type;
-    const std::byte* keys;    // one head's tile: matrix [32, head_dim] in the panel layout
-    const std::byte* values;  // one head's tile: matrix [head_dim, 32] in the panel layout
-    float score_scale;        // multiplies q . k: head_dim^-1/2 x key scale
-    int begin;                // first column any row may see
-    const int32_t* end;       // [rows] one past the last column the row may see; end > begin for every row
+    // One head's tiles in the panel layout: matrices [32, head_dim] and [head_dim, 32]. int8 has four k to a column,
+    // and behind the matrix the scales of the 32 positions, f32.
+    const std::byte* keys;
+    const std::byte* values;
+    float score_scale;   // multiplies q . k: head_dim^-1/2 x key scale
+    int begin;           // first column any row may see
+    const int32_t* end;  // [rows] one past the last column the row may see; end > begin for every row
 };
 
 // Rows of one page of one sequence in a Gated DeltaNet layer: one key head and the `value_heads` value heads that share
@@ -123,7 +126,7 @@ struct KernelTable {
                          float global_scale, const float* e4m3_values);
 
     // Writes one position of one head into its tiles: key[0..head_dim) / key_scale and value / value_scale, rounded to
-    // the type (fp8 saturates). Scales are 1 for f32 and bf16.
+    // the type (fp8 saturates). Scales are 1 but for fp8.
     void (*store_kv)(KvType type, std::byte* keys, std::byte* values, int column, const float* key, const float* value,
                      int head_dim, float key_scale, float value_scale);
     ActivationFormat (*attention_query_format)(KvType type);

@@ -37,7 +37,8 @@ enum class WeightFormat : uint8_t { f32, bf16, fp8, fp8_block128, nvfp4 };
 //   fp8_group128  per row and group of 128 k: scale = amax / 448 (1 where amax is 0), e4m3(x / scale)
 //   nvfp4       per row and block of 16 k (qwen35.md 7.3): e = e4m3(amax / 6 / input_scale), code = e2m1(x / (e *
 //   input_scale))
-enum class ActivationFormat : uint8_t { f32, bf16, bf16_block16, fp8, fp8_group128, nvfp4 };
+//   int8        per row: scale = amax / 127, integer = round(x / scale). For queries of int8 keys; no weight takes it
+enum class ActivationFormat : uint8_t { f32, bf16, bf16_block16, fp8, fp8_group128, nvfp4, int8 };
 
 struct PackedWeight {
     const std::byte* data = nullptr;  // [num_panels()] panels, 64-byte aligned

@@ -192,7 +192,7 @@ TEST(CachedModel, GivesTheBitsOfColdRunsOverRandomOperations) {
         int threads;
     };
     for (const Case& one : {Case{kernels::KvType::bf16, 2.0, 1}, Case{kernels::KvType::fp8, 5.5, 2},
-                            Case{kernels::KvType::f32, 20.0, 3}}) {
+                            Case{kernels::KvType::f32, 20.0, 3}, Case{kernels::KvType::int8, 4.0, 2}}) {
         const Launch launch = launch_of(one.kv_type, one.threads);
         ModelHarness harness(load_fixture("tiny-bf16", launch.compute), launch);
         RandomRun run(harness, state_format(harness.model()), 3, one.sequences);

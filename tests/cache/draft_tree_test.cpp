@@ -206,8 +206,8 @@ std::vector<Launch> launches() {
     std::vector<Launch> all;
     for (Tier tier : available_tiers()) {
         for (ComputeMode compute : {ComputeMode::bf16, ComputeMode::f32}) {
-            for (KvType kv_type : {KvType::f32, KvType::bf16, KvType::fp8}) {
-                if (tier == Tier::scalar && kv_type != KvType::fp8) continue;
+            for (KvType kv_type : {KvType::f32, KvType::bf16, KvType::fp8, KvType::int8}) {
+                if (tier == Tier::scalar && kv_type != KvType::fp8 && kv_type != KvType::int8) continue;
                 all.push_back({.tier = tier,
                                .compute = compute,
                                .kv_type = kv_type,

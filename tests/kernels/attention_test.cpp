@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// What a cache gives back for a value it was given.
-float stored(KvType type, float x, float scale) {
+// What a cache gives back for a value it was given beside others of which the largest magnitude is `most`.
+float stored(KvType type, float x, float scale, float most) {
     switch (type) {
         case KvType::f32:
             return x;
@@ -21,8 +21,16 @@ float stored(KvType type, float x, float scale) {
             return round_to_bf16(x);
         case KvType::fp8:
             return e4m3_to_f32(f32_to_e4m3(x / scale));
+        case KvType::int8:
+            return std::nearbyint(x / (most / 127.0f)) * (most / 127.0f);
     }
     return 0;
+}
+
+float max_abs(const float* x, size_t count) {
+    float most = 0;
+    for (size_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i]));
+    return most;
 }
 
 // A finite value far outside everything else.
@@ -96,6 +104,9 @@ class AttentionTest : public EachTier {
  protected:
     // Folds pages [page_begin, page_end) of positions from `first` on. Every row has to see some of each page.
     void run(const Cache& cache, Rows& rows, int first, int page_begin, int page_end) {
+        run(table, cache, rows, first, page_begin, page_end);
+    }
+    void run(const KernelTable& tier, const Cache& cache, Rows& rows, int first, int page_begin, int page_end) {
         std::vector<int32_t> end(rows.limits.size());
         for (int page = page_begin; page < page_end; ++page) {
             for (size_t row = 0; row < end.size(); ++row) end[row] = std::min(rows.limits[row] - page * kPage, kPage);
@@ -106,19 +117,27 @@ class AttentionTest : public EachTier {
             args.score_scale = cache.key_scale / std::sqrt(static_cast<float>(cache.head_dim));
             args.begin = std::max(first - page * kPage, 0);
             args.end = end.data();
-            table.attention_page(rows.view(), args, scratch.data());
+            tier.attention_page(rows.view(), args, scratch.data());
         }
+    }
+
+    // Of a query as the tiers read it.
+    static float rounded(KvType type, float q, float most) {
+        if (type == KvType::f32) return q;
+        return type == KvType::int8 ? stored(type, q, 1.0f, most) : round_to_bf16(q);
     }
 
     static std::vector<double> exact(const Cache& cache, const float* query, int first, int limit) {
         const auto dim = static_cast<size_t>(cache.head_dim);
+        const float most_query = max_abs(query, dim);
         std::vector<double> scores;
         for (int position = first; position < limit; ++position) {
+            const float* key = &cache.key[static_cast<size_t>(position) * dim];
+            const float most = max_abs(key, dim);
             double score = 0;
             for (size_t i = 0; i < dim; ++i) {
-                const float q = cache.type == KvType::f32 ? query[i] : round_to_bf16(query[i]);
-                const float k = cache.key[static_cast<size_t>(position) * dim + i];
-                score += static_cast<double>(q) * stored(cache.type, k, cache.key_scale) * cache.key_scale;
+                score += static_cast<double>(rounded(cache.type, query[i], most_query)) *
+                         stored(cache.type, key[i], cache.key_scale, most) * cache.key_scale;
             }
             scores.push_back(score / std::sqrt(static_cast<double>(cache.head_dim)));
         }
@@ -128,19 +147,19 @@ class AttentionTest : public EachTier {
         for (int position = first; position < limit; ++position) {
             const double p = std::exp(scores[static_cast<size_t>(position - first)] - top);
             sum += p;
-            for (size_t i = 0; i < dim; ++i) {
-                const float v = cache.value[static_cast<size_t>(position) * dim + i];
-                out[i] += p * stored(cache.type, v, cache.value_scale);
-            }
+            const float* value = &cache.value[static_cast<size_t>(position) * dim];
+            const float most = max_abs(value, dim);
+            for (size_t i = 0; i < dim; ++i) out[i] += p * stored(cache.type, value[i], cache.value_scale, most);
         }
         for (double& value : out) value /= sum;
         return out;
     }
 
-    // Values are up to 5. Tiers that multiply in bf16 round p to it, by up to 2^-9 of itself.
+    // Values are up to 5. Tiers that multiply in bf16 round p to it, by up to 2^-9 of itself. With int8 all do, by up
+    // to 1 / 510 of a page's largest.
     void expect_row(const Rows& rows, size_t row, const std::vector<double>& expected, KvType type) const {
         const bool rounds = type != KvType::f32 && table.tier >= Tier::avx512_bf16;
-        const double tolerance = rounds ? 6e-3 : 1e-5;
+        const double tolerance = type == KvType::int8 ? 4e-2 : rounds ? 6e-3 : 1e-5;
         const auto dim = static_cast<size_t>(rows.head_dim);
         for (size_t i = 0; i < dim; ++i) {
             ASSERT_NEAR(rows.out[row * dim + i] / rows.sum[row], expected[i], tolerance) << "row " << row << ", " << i;
@@ -154,7 +173,7 @@ class AttentionTest : public EachTier {
     Buffer scratch{kAttentionScratchBytes};
 };
 
-constexpr KvType kTypes[] = {KvType::f32, KvType::bf16, KvType::fp8};
+constexpr KvType kTypes[] = {KvType::f32, KvType::bf16, KvType::fp8, KvType::int8};
 
 TEST_P(AttentionTest, EqualsASoftmaxOverAllPositions) {
     for (KvType type : kTypes) {
@@ -303,11 +322,17 @@ TEST_P(AttentionTest, MergeJoinsPartsAndLeavesEmptyOnesOut) {
     }
 }
 
-// One value of a tile, by the layout's definition (packed_weight.h).
+// Of the position, in a tile of head_dim 64.
+float int8_scale(const std::byte* tile, int position) {
+    return reinterpret_cast<const float*>(tile + kPage * 64)[position];
+}
+
+// One value of a tile, by the layout's definition (packed_weight.h, AttentionPage).
 float tile_value(KvType type, const std::byte* tile, int depth, int row, int k) {
     const int panel = row / kPanel * depth * kPanel;
     const int column = row % kPanel;
     const int pair = panel + (k / 2 * kPanel + column) * 2 + k % 2;
+    const int quad = panel + (k / 4 * kPanel + column) * 4 + k % 4;
     switch (type) {
         case KvType::f32:
             return reinterpret_cast<const float*>(tile)[panel + k * kPanel + column];
@@ -315,6 +340,8 @@ float tile_value(KvType type, const std::byte* tile, int depth, int row, int k) 
             return bf16_to_f32(reinterpret_cast<const uint16_t*>(tile)[pair]);
         case KvType::fp8:
             return e4m3_to_f32(static_cast<uint8_t>(tile[pair]));
+        case KvType::int8:
+            return static_cast<float>(static_cast<int8_t>(tile[quad])) * int8_scale(tile, depth == kPage ? k : row);
     }
     return 0;
 }
@@ -337,11 +364,14 @@ TEST_P(AttentionTest, StoreKvWritesItsColumnOnly) {
                            key_scale, value_scale);
         }
         for (int column = 0; column < kPage; ++column) {
+            const float most_key = max_abs(key[column].data(), head_dim);
+            const float most_value = max_abs(value[column].data(), head_dim);
             for (int i = 0; i < head_dim; ++i) {
                 const auto at = static_cast<size_t>(i);
-                ASSERT_EQ(tile_value(type, keys.data(), head_dim, column, i), stored(type, key[column][at], key_scale));
+                ASSERT_EQ(tile_value(type, keys.data(), head_dim, column, i),
+                          stored(type, key[column][at], key_scale, most_key));
                 ASSERT_EQ(tile_value(type, values.data(), kPage, i, column),
-                          stored(type, value[column][at], value_scale));
+                          stored(type, value[column][at], value_scale, most_value));
             }
         }
     }
@@ -370,7 +400,7 @@ TEST_P(AttentionTest, StoreKvRoundsToNearestEvenAndSaturates) {
             const float* row = x.data() + first;
             table.store_kv(type, keys.data(), values.data(), 7, row, row, 64, 1.0f, 1.0f);
             for (int i = 0; i < 64; ++i) {
-                const float expected = stored(type, row[i], 1.0f);
+                const float expected = stored(type, row[i], 1.0f, 0.0f);
                 const float got = tile_value(type, keys.data(), 64, 7, i);
                 ASSERT_TRUE(same_bits(&got, &expected, 1)) << "of " << row[i];
                 const float value = tile_value(type, values.data(), kPage, i, 7);
@@ -390,6 +420,46 @@ TEST_P(AttentionTest, StoreKvWritesNoNanToFp8) {
     for (int i = 0; i < 64; ++i) {
         EXPECT_EQ(tile_value(KvType::fp8, keys.data(), 64, 0, i), 0.0f);
         EXPECT_EQ(tile_value(KvType::fp8, values.data(), kPage, i, 0), i == 3 ? 448.0f : 0.0f);
+    }
+}
+
+// Nothing an int8 page is given makes a scale that is not finite: it would be unreadable with p = 0.
+TEST_P(AttentionTest, StoreKvWritesFiniteInt8Scales) {
+    const Buffer keys(kv_tile_bytes(KvType::int8, 64));
+    const Buffer values(kv_tile_bytes(KvType::int8, 64));
+    for (float x : {0.0f, 1e-40f, 1e-33f, 3e38f, kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
+        std::vector<float> row(64, x);
+        row[5] = 0.0f;
+        table.store_kv(KvType::int8, keys.data(), values.data(), 3, row.data(), row.data(), 64, 1.0f, 1.0f);
+        for (int i = 0; i < 64; ++i) {
+            const bool none = i == 5 || std::isnan(x) || std::fabs(x) < 0x1p-100f;
+            const float expected = none ? 0.0f : std::copysign(std::min(std::fabs(x), 0x1p100f), x);
+            ASSERT_NEAR(tile_value(KvType::int8, keys.data(), 64, 3, i) / 0x1p100f, expected / 0x1p100f, 1e-6) << x;
+            ASSERT_NEAR(tile_value(KvType::int8, values.data(), kPage, i, 3) / 0x1p100f, expected / 0x1p100f, 1e-6);
+        }
+    }
+}
+
+// Integers are multiplied exactly, whatever multiplies them: only the last bits of e^x are a tier's own.
+TEST_P(AttentionTest, Int8IsTheSameOnEveryTier) {
+    const KernelTable& scalar = kernel_table(Tier::scalar);
+    for (int head_dim : {48, 64, 256}) {
+        const Cache cache(table, KvType::int8, head_dim, 80, 15);
+        const Cache reference_cache(scalar, KvType::int8, head_dim, 80, 15);
+        for (int page = 0; page < cache.pages(); ++page) {
+            const size_t bytes = kv_tile_bytes(KvType::int8, head_dim);
+            ASSERT_EQ(std::memcmp(cache.keys(page), reference_cache.keys(page), bytes), 0);
+            ASSERT_EQ(std::memcmp(cache.values(page), reference_cache.values(page), bytes), 0);
+        }
+        const std::vector<float> query = random_queries(head_dim, 19, 16);
+        const std::vector<int> limits(19, 80);
+        Rows rows(table, cache, query, limits);
+        Rows reference(scalar, cache, query, limits);
+        run(table, cache, rows, 0, 0, 3);
+        run(scalar, cache, reference, 0, 0, 3);
+        EXPECT_TRUE(same_bits(rows.max.data(), reference.max.data(), 19));
+        for (size_t row = 0; row < 19; ++row) EXPECT_NEAR(rows.sum[row], reference.sum[row], 1e-5 * rows.sum[row]);
+        for (size_t i = 0; i < rows.out.size(); ++i) ASSERT_NEAR(rows.out[i], reference.out[i], 2e-5);
     }
 }
 

@@ -79,6 +79,12 @@ inline std::vector<QuantizedValue> quantize_row(ActivationFormat format, float i
                 q = {scale == 0.0f ? 0.0f : kE2m1Values[f32_to_e2m1(x[i] / divisor)], scale};
                 break;
             }
+            case ActivationFormat::int8: {
+                const float most = max_abs(x, k);
+                const float scale = most < 0x1p-100f ? 0.0f : most / 127.0f;
+                q = {scale == 0.0f ? 0.0f : std::nearbyint(x[i] / scale), scale};
+                break;
+            }
             case ActivationFormat::bf16_block16: {
                 const int begin = i / 16 * 16;
                 float most = 0.0f;

@@ -5,9 +5,9 @@
 namespace colugo::kernels {
 namespace {
 
-constexpr ActivationFormat kFormats[] = {ActivationFormat::f32,          ActivationFormat::bf16,
-                                         ActivationFormat::bf16_block16, ActivationFormat::fp8,
-                                         ActivationFormat::fp8_group128, ActivationFormat::nvfp4};
+constexpr ActivationFormat kFormats[] = {
+    ActivationFormat::f32,          ActivationFormat::bf16,  ActivationFormat::bf16_block16, ActivationFormat::fp8,
+    ActivationFormat::fp8_group128, ActivationFormat::nvfp4, ActivationFormat::int8};
 
 class PrepareActivationTest : public EachTier {
  protected:
@@ -152,7 +152,8 @@ TEST_P(PrepareActivationTest, NotFinite) {
                 if (format == ActivationFormat::nvfp4) {
                     EXPECT_TRUE(std::isnan(value) || std::fabs(value) <= 6.0f * 448.0f);
                 }
-                const int reach = format == ActivationFormat::fp8_group128                                        ? 128
+                const int reach = format == ActivationFormat::int8                                                ? kK
+                                  : format == ActivationFormat::fp8_group128                                      ? 128
                                   : format == ActivationFormat::nvfp4 || format == ActivationFormat::bf16_block16 ? 16
                                                                                                                   : 1;
                 if (i / reach != 37 / reach) {

@@ -32,7 +32,7 @@ const LoadedFixture& load_fixture(std::string_view name, ComputeMode mode) {
 }
 
 std::string launch_name(const Launch& launch) {
-    static const char* const kKvNames[] = {"f32", "bf16", "fp8"};
+    static const char* const kKvNames[] = {"f32", "bf16", "fp8", "int8"};
     return fmt::format("{} compute {} kv {} threads {}", kernels::tier_name(launch.tier),
                        launch.compute == ComputeMode::f32 ? "f32" : "bf16", kKvNames[static_cast<int>(launch.kv_type)],
                        launch.threads);

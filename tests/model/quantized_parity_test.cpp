@@ -27,6 +27,7 @@ using kernels::KvType;
 constexpr Variant kVariants[] = {
     {"bf16", "tiny-bf16", "tiny", ComputeMode::bf16, KvType::bf16, 0.02f, 0.12f, 0.9999f},
     {"bf16-kv-fp8", "tiny-bf16-kv-fp8", "tiny", ComputeMode::bf16, KvType::fp8, 0.02f, 0.15f, 0.9999f},
+    {"bf16", "tiny-bf16", "tiny", ComputeMode::bf16, KvType::int8, 0.02f, 0.15f, 0.9999f},
     {"nvfp4-w4a16", "tiny-nvfp4-w4a16", "tiny", ComputeMode::f32, KvType::f32, 1e-4f, 5e-4f, 0.9999f},
     {"nvfp4-w4a4", "tiny-nvfp4-w4a4", "tiny", ComputeMode::f32, KvType::f32, 0.05f, 0.6f, 0.98f},
     {"ct-nvfp4", "tiny-ct-nvfp4", "tiny", ComputeMode::f32, KvType::f32, 0.05f, 0.6f, 0.98f},
@@ -84,7 +85,9 @@ TEST_P(QuantizedParity, Logits) {
 INSTANTIATE_TEST_SUITE_P(Variants, QuantizedParity,
                          ::testing::Combine(::testing::ValuesIn(kVariants), ::testing::ValuesIn(available_tiers())),
                          [](const ::testing::TestParamInfo<QuantizedParity::ParamType>& param) {
-                             std::string name = std::string(std::get<0>(param.param).name) + "_" +
+                             const Variant& variant = std::get<0>(param.param);
+                             std::string name = std::string(variant.name) +
+                                                (variant.kv_type == KvType::int8 ? "_int8_" : "_") +
                                                 kernels::tier_name(std::get<1>(param.param));
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;

@@ -31,7 +31,7 @@ std::vector<Launch> launches() {
     std::vector<Launch> all;
     for (Tier tier : available_tiers()) {
         for (ComputeMode compute : {ComputeMode::bf16, ComputeMode::f32}) {
-            for (KvType kv_type : {KvType::f32, KvType::bf16, KvType::fp8}) {
+            for (KvType kv_type : {KvType::f32, KvType::bf16, KvType::fp8, KvType::int8}) {
                 all.push_back({.tier = tier, .compute = compute, .kv_type = kv_type});
             }
         }

@@ -8,7 +8,7 @@ namespace colugo::kernels::amx {
 namespace {
 
 void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch) {
-    if (page.type == KvType::f32) return avx512::attention_page(rows, page, scratch);
+    if (page.type == KvType::f32 || page.type == KvType::int8) return avx512::attention_page(rows, page, scratch);
     attention_page_bf16<Vec, TileProducts>(rows, page, scratch);
 }
 

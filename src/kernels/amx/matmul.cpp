@@ -6,28 +6,32 @@ namespace colugo::kernels::amx {
 
 namespace {
 
-// f32 values are multiplied as on avx512.
+// f32 values, and the integers of queries, are multiplied as on avx512.
+bool multiplied_in_bf16(ActivationFormat format) {
+    return format != ActivationFormat::f32 && format != ActivationFormat::int8;
+}
+
 ActivationFormat matmul_activation(WeightFormat, ActivationFormat wanted) {
     return wanted == ActivationFormat::bf16_block16 ? ActivationFormat::bf16 : wanted;
 }
 
 size_t activation_row_bytes(ActivationFormat format, int k) {
-    return format == ActivationFormat::f32 ? avx512::activation_row_bytes(format, k) : bf16_row_bytes<Vec>(format, k);
+    return multiplied_in_bf16(format) ? bf16_row_bytes<Vec>(format, k) : avx512::activation_row_bytes(format, k);
 }
 
 void prepare_activation(std::byte* out, ActivationFormat format, float input_scale, const float* x, int64_t ldx,
                         int rows, int k) {
-    if (format == ActivationFormat::f32) return avx512::prepare_activation(out, format, input_scale, x, ldx, rows, k);
+    if (!multiplied_in_bf16(format)) return avx512::prepare_activation(out, format, input_scale, x, ldx, rows, k);
     prepare_bf16_rows<Vec>(out, format, input_scale, x, ldx, rows, k);
 }
 
 float activation_value(const std::byte* row, ActivationFormat format, int k, int i) {
-    return format == ActivationFormat::f32 ? avx512::activation_value(row, format, k, i)
-                                           : bf16_row_value<Vec>(row, format, k, i);
+    return multiplied_in_bf16(format) ? bf16_row_value<Vec>(row, format, k, i)
+                                      : avx512::activation_value(row, format, k, i);
 }
 
 void matmul(const MatmulArgs& args, int panel_begin, int panel_end, std::byte* scratch) {
-    if (args.weight->activation == ActivationFormat::f32) return avx512::matmul(args, panel_begin, panel_end, scratch);
+    if (!multiplied_in_bf16(args.weight->activation)) return avx512::matmul(args, panel_begin, panel_end, scratch);
     matmul_bf16<Vec, TileProducts>(args, panel_begin, panel_end, scratch);
 }
 

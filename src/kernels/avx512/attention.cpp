@@ -2,13 +2,14 @@
 
 #include "kernels/avx512/attention.h"
 #include "kernels/avx512/vec.h"
+#include "kernels/generic/attention_vnni.h"
 #include "kernels/generic/store_kv.h"
 #include "kernels/tier_parts.h"
 
 namespace colugo::kernels::avx512 {
 
 void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch) {
-    kernels::attention_page<Vec>(rows, page, scratch);
+    kernels::attention_page<Vec, VnniAttention<Vec>>(rows, page, scratch);
 }
 
 void set_attention(KernelTable& table) {

@@ -1,4 +1,4 @@
-// The avx512 tier's attention, for the tiers above it: f32 pages.
+// The avx512 tier's attention, for the tiers above it: f32 and int8 pages.
 #pragma once
 
 #include "kernels/kernel_table.h"

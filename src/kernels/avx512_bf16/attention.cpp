@@ -9,7 +9,7 @@ namespace colugo::kernels::avx512_bf16 {
 namespace {
 
 void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch) {
-    if (page.type == KvType::f32) return avx512::attention_page(rows, page, scratch);
+    if (page.type == KvType::f32 || page.type == KvType::int8) return avx512::attention_page(rows, page, scratch);
     attention_page_bf16<Vec, DotProducts>(rows, page, scratch);
 }
 

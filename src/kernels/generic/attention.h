@@ -27,6 +27,7 @@ static_assert(sizeof(AttentionScratch) <= kAttentionScratchBytes);
 
 template <class V>
 ActivationFormat attention_query_format(KvType type) {
+    if (type == KvType::int8) return ActivationFormat::int8;
     return type == KvType::f32 ? ActivationFormat::f32 : ActivationFormat::bf16;
 }
 
@@ -35,6 +36,8 @@ template <class V, KvType kType>
 void load_tile_pair(const std::byte* panel, int k, int column, V& low, V& high) {
     if constexpr (kType == KvType::bf16) {
         V::load_bf16_pairs(panel + (k * kPanel + column * 2) * 2, low, high);
+    } else if constexpr (kType == KvType::int8) {
+        V::load_int8_pairs(panel + k / 4 * 4 * kPanel + column * 4, k % 4, low, high);
     } else {
         V::load_e4m3_pairs(panel + k * kPanel + column * 2, low, high);
     }
@@ -100,7 +103,8 @@ void tile_block(float* c, int64_t ldc, const float* a, int64_t lda, int rows, co
 template <class V, KvType kType>
 void tile_product(float* c, int64_t ldc, const float* a, int64_t lda, int rows, const std::byte* tile, int panels,
                   int k, bool accumulate, float* values) {
-    const size_t panel_bytes = kv_tile_bytes(kType, kPanel) / kPage * static_cast<size_t>(k);
+    constexpr size_t kValueBytes = kType == KvType::f32 ? 4 : kType == KvType::bf16 ? 2 : 1;
+    const size_t panel_bytes = kValueBytes * kPanel * static_cast<size_t>(k);
     for (int panel = 0; panel < panels; ++panel, c += kPanel, tile += panel_bytes) {
         if constexpr (kType == KvType::f32) {
             panel_matmul<V>(c, ldc, a, lda, rows, reinterpret_cast<const float*>(tile), kPanel, k, accumulate);
@@ -175,7 +179,8 @@ void attention_page_of(const AttentionRows& rows, const AttentionPage& page, Att
                            rows.head_dim / kPanel, kPage, true, scratch.panel);
 }
 
-template <class V>
+// Int8: int8 pages, attention_page(rows, page, scratch) (attention_int8.h).
+template <class V, class Int8>
 void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch_bytes) {
     AttentionScratch& scratch = *reinterpret_cast<AttentionScratch*>(scratch_bytes);
     switch (page.type) {
@@ -185,6 +190,8 @@ void attention_page(const AttentionRows& rows, const AttentionPage& page, std::b
             return attention_page_of<V, KvType::bf16>(rows, page, scratch);
         case KvType::fp8:
             return attention_page_of<V, KvType::fp8>(rows, page, scratch);
+        case KvType::int8:
+            return Int8::attention_page(rows, page, scratch_bytes);
     }
 }
 

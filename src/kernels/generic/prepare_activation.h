@@ -3,6 +3,7 @@
 //   fp8_group128     [padded k] f32, then [ceil(k / 128)] f32 group scales
 //   bf16_block16     [padded k / 64] x { [64] s16, [4 blocks] f32 units }
 //   nvfp4            [padded k / 64] x { [64] s8 doubled e2m1 codes, [4 blocks] f32 scales, [4 blocks] s32 offsets }
+//   int8             [padded k] s8 where V::kByteDots, else the same integers as f32; then Int8RowEnd
 // The integer rows are interleaved by unit so that a row is one stream beside the panel's.
 #pragma once
 
@@ -28,6 +29,17 @@ struct Block16RowUnit {
     int16_t values[kUnitK];
     float units[kUnitK / 16];
 };
+
+struct Int8RowEnd {
+    float scale;
+    // What the multiplier of bytes starts a sum from: with 128 added to each key, to make it unsigned, 128 x the sum of
+    // the row's integers is too much.
+    int32_t offset;
+};
+
+// Behind the integers of an int8 row of k.
+template <class V>
+const Int8RowEnd& int8_row_end(const std::byte* row, int k);
 
 template <class V>
 size_t activation_row_bytes(ActivationFormat format, int k);

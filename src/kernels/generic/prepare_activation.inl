@@ -10,6 +10,19 @@ size_t group_count(int k) {
     return (static_cast<size_t>(k) + kGroupK - 1) / kGroupK;
 }
 
+// A row or a position whose largest magnitude is below has integers 0: divisions by its scale could overflow.
+inline constexpr float kLeastInt8Magnitude = 0x1p-100f;
+
+template <class V>
+size_t int8_row_codes_bytes(int k) {
+    return padded_units<V>(k) * kUnitK * (V::kByteDots ? sizeof(int8_t) : sizeof(float));
+}
+
+template <class V>
+const Int8RowEnd& int8_row_end(const std::byte* row, int k) {
+    return *reinterpret_cast<const Int8RowEnd*>(row + int8_row_codes_bytes<V>(k));
+}
+
 template <class V>
 size_t activation_row_bytes(ActivationFormat format, int k) {
     size_t bytes = padded_units<V>(k);
@@ -27,6 +40,9 @@ size_t activation_row_bytes(ActivationFormat format, int k) {
             break;
         case ActivationFormat::nvfp4:
             bytes *= sizeof(Nvfp4RowUnit);
+            break;
+        case ActivationFormat::int8:
+            bytes = int8_row_codes_bytes<V>(k) + sizeof(Int8RowEnd);
             break;
     }
     // An odd number of lines: the rows a multiplier reads side by side must not fall on the same sets of the cache.
@@ -123,6 +139,34 @@ void prepare_block16(Block16RowUnit& unit, int block, const float* x) {
     unit.units[block] = V::pow2(V::set(static_cast<float>(exponent - 14))).first();
 }
 
+// Writes round(x / scale) as s8 or f32, zeros up to the padded k. Not finite: scale NaN, integers 0.
+template <class V>
+void prepare_int8(std::byte* out, const float* x, int k) {
+    const float most = max_magnitude<V>(x, k);
+    const float scale = most / 127.0f;
+    const bool finite = most < __builtin_inff();
+    const bool any = finite && most >= kLeastInt8Magnitude;
+    float codes[kUnitK];
+    int32_t total = 0;
+    const auto units = static_cast<int>(padded_units<V>(k));
+    for (int unit = 0; unit < units; ++unit) {
+        const int n = k - unit * kUnitK < kUnitK ? k - unit * kUnitK : kUnitK;
+        for (float& code : codes) code = 0.0f;
+        if (any) map_row<V>(codes, x + unit * kUnitK, n, [=](V value) { return V::round(value / V::set(scale)); });
+        for (int i = 0; i < kUnitK; ++i) {
+            total += static_cast<int32_t>(codes[i]);
+            if constexpr (V::kByteDots) {
+                reinterpret_cast<int8_t*>(out)[unit * kUnitK + i] = static_cast<int8_t>(codes[i]);
+            } else {
+                reinterpret_cast<float*>(out)[unit * kUnitK + i] = codes[i];
+            }
+        }
+    }
+    auto& end = *reinterpret_cast<Int8RowEnd*>(out + int8_row_codes_bytes<V>(k));
+    end.scale = finite ? (any ? scale : 0.0f) : __builtin_nanf("");
+    end.offset = -128 * total;
+}
+
 // Up to 16 units at a time. Values past k, to the end of the last unit, are zero.
 template <class V, class Unit, class Blocks>
 void prepare_units(std::byte* out, const float* x, int k, Blocks prepare_blocks) {
@@ -165,6 +209,8 @@ void prepare_row(std::byte* out, ActivationFormat format, float input_scale, con
             return prepare_units<V, Nvfp4RowUnit>(out, x, k, [=](Nvfp4RowUnit* units, int blocks, const float* part) {
                 prepare_nvfp4_blocks<V>(units, blocks, input_scale, part);
             });
+        case ActivationFormat::int8:
+            return prepare_int8<V>(out, x, k);
     }
     const int padded = static_cast<int>(padded_units<V>(k)) * kUnitK;
     for (int i = k; i < padded; ++i) values[i] = 0.0f;
@@ -197,6 +243,10 @@ float activation_value(const std::byte* row, ActivationFormat format, int k, int
             while (kCodeOrder[byte] != i % 8) ++byte;
             const int code = unit.codes[i % kUnitK / 8 * 8 + byte];
             return 0.5f * static_cast<float>(code) * unit.scales[i % kUnitK / 16];
+        }
+        case ActivationFormat::int8: {
+            const float code = V::kByteDots ? static_cast<float>(reinterpret_cast<const int8_t*>(row)[i]) : values[i];
+            return code * int8_row_end<V>(row, k).scale;
         }
     }
     return 0.0f;

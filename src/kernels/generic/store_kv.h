@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "kernels/generic/int8_tile.h"
+#include "kernels/generic/prepare_activation.h"
 #include "kernels/kernel_table.h"
 
 namespace colugo::kernels {
@@ -34,13 +37,43 @@ uint8_t e4m3_code(float x) {
     return static_cast<uint8_t>(sign | (magnitude < 0x3c800000u ? subnormal : normal));
 }
 
-// The stored value at matrix row `row` and depth `k` of a tile with `depth` k to a panel. T has two k to a column, f32
-// one.
+// The stored value at matrix row `row` and depth `k` of a tile with `depth` k to a panel. s8 has four k to a column,
+// f32 one, the other types two.
 template <class V, class T>
 T* tile_element(std::byte* tile, int row, int k, int depth) {
+    constexpr int kGroup = std::is_same_v<T, int8_t> ? 4 : std::is_same_v<T, float> ? 1 : 2;
     T* panel = reinterpret_cast<T*>(tile) + row / kPanel * depth * kPanel;
-    if constexpr (sizeof(T) == sizeof(float)) return panel + k * kPanel + row % kPanel;
-    return panel + (k / 2 * kPanel + row % kPanel) * 2 + k % 2;
+    return panel + (k / kGroup * kPanel + row % kPanel) * kGroup + k % kGroup;
+}
+
+// codes[i] = round(x[i] / scale) for i < n, a multiple of 16; returns the scale. What is no number is 0, and magnitudes
+// end at 2^100: with a scale that is not finite a column would be unreadable for every row that multiplies it by p = 0.
+template <class V>
+float int8_codes(int8_t* codes, const float* x, int n) {
+    float values[kMaxHeadDim];
+    for (int i = 0; i < n; ++i) {
+        const float number = x[i] == x[i] ? x[i] : 0.0f;
+        const float low = number < 0x1p100f ? number : 0x1p100f;
+        values[i] = low > -0x1p100f ? low : -0x1p100f;
+    }
+    const float most = max_magnitude<V>(values, n);
+    const bool any = most >= kLeastInt8Magnitude;
+    const float scale = any ? most / 127.0f : 0.0f;
+    const V divisor = V::set(any ? scale : 1.0f);
+    for (int i = 0; i < n; i += V::kWidth) {
+        V::round(V::load(values + i) / divisor).store(values + i);
+    }
+    for (int i = 0; i < n; ++i) codes[i] = static_cast<int8_t>(values[i]);
+    return scale;
+}
+
+template <class V>
+void store_kv_int8(std::byte* keys, std::byte* values, int column, const float* key, const float* value, int head_dim) {
+    int8_t codes[kMaxHeadDim];
+    int8_scales<V>(keys, head_dim)[column] = int8_codes<V>(codes, key, head_dim);
+    for (int i = 0; i < head_dim; ++i) *tile_element<V, int8_t>(keys, column, i, head_dim) = codes[i];
+    int8_scales<V>(values, head_dim)[column] = int8_codes<V>(codes, value, head_dim);
+    for (int i = 0; i < head_dim; ++i) *tile_element<V, int8_t>(values, i, column, kPage) = codes[i];
 }
 
 template <class V, class T, class Encode>
@@ -71,6 +104,8 @@ void store_kv(KvType type, std::byte* keys, std::byte* values, int column, const
                 k = e4m3_code<V>(key[i] / key_scale);
                 v = e4m3_code<V>(value[i] / value_scale);
             });
+        case KvType::int8:
+            return store_kv_int8<V>(keys, values, column, key, value, head_dim);
     }
 }
 

@@ -107,6 +107,13 @@ struct Vec {
         low.v = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
         high.v = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
     }
+    static constexpr bool kByteDots = false;
+    static void load_int8_pairs(const std::byte* p, int k, Vec& low, Vec& high) {
+        const __m256i quads = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        const __m256i upper = k == 0 ? _mm256_slli_epi32(quads, 16) : quads;
+        low.v = _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(upper, 8), 24));
+        high.v = _mm256_cvtepi32_ps(_mm256_srai_epi32(upper, 24));
+    }
     static void load_e4m3_pairs(const std::byte* p, Vec& low, Vec& high) {
         const __m128i pairs = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         low = from_e4m3_half(e4m3_to_half(pairs));

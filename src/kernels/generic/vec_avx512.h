@@ -112,6 +112,7 @@ struct Vec512 {
         low.v = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
         high.v = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
     }
+    static constexpr bool kByteDots = true;
     static void load_e4m3_pairs(const std::byte* p, Vec512& low, Vec512& high) {
         const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         low = from_e4m3_half(e4m3_to_half(pairs));

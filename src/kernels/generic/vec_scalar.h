@@ -80,6 +80,13 @@ struct Vec {
         low.v = bf16_to_f32(pair[0]);
         high.v = bf16_to_f32(pair[1]);
     }
+    // A multiplier of bytes that sums them in 32 bits.
+    static constexpr bool kByteDots = false;
+    // Of kWidth dwords of four signed bytes those at k and k + 1; k is 0 or 2.
+    static void load_int8_pairs(const std::byte* p, int k, Vec& low, Vec& high) {
+        low.v = static_cast<float>(static_cast<int8_t>(p[k]));
+        high.v = static_cast<float>(static_cast<int8_t>(p[k + 1]));
+    }
     // kWidth words of two e4m3.
     static void load_e4m3_pairs(const std::byte* p, Vec& low, Vec& high) {
         low = load_e4m3(p);

@@ -1,4 +1,5 @@
 #include "kernels/generic/attention.h"
+#include "kernels/generic/attention_int8.h"
 #include "kernels/generic/store_kv.h"
 #include "kernels/generic/vec_scalar.h"
 #include "kernels/tier_parts.h"
@@ -8,7 +9,7 @@ namespace colugo::kernels::scalar {
 void set_attention(KernelTable& table) {
     table.store_kv = kernels::store_kv<Vec>;
     table.attention_query_format = kernels::attention_query_format<Vec>;
-    table.attention_page = kernels::attention_page<Vec>;
+    table.attention_page = kernels::attention_page<Vec, Int8Attention<Vec>>;
     table.attention_merge = kernels::attention_merge<Vec>;
 }
 

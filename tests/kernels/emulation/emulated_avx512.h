@@ -93,6 +93,10 @@ COLUGO_EMULATED __m512i and_si512(__m512i a, __m512i b) {
     return Integers(_mm256_and_si256(Integers(a).low, Integers(b).low),
                     _mm256_and_si256(Integers(a).high, Integers(b).high));
 }
+COLUGO_EMULATED __m512i xor_si512(__m512i a, __m512i b) {
+    return Integers(_mm256_xor_si256(Integers(a).low, Integers(b).low),
+                    _mm256_xor_si256(Integers(a).high, Integers(b).high));
+}
 COLUGO_EMULATED __m512i or_si512(__m512i a, __m512i b) {
     return Integers(_mm256_or_si256(Integers(a).low, Integers(b).low),
                     _mm256_or_si256(Integers(a).high, Integers(b).high));
@@ -518,6 +522,7 @@ void tile_dpbf16() {
 #define _mm512_test_epi16_mask colugo::emulated::test_epi16_mask
 #define _mm512_testn_epi8_mask colugo::emulated::testn_epi8_mask
 #define _mm512_testn_epi16_mask colugo::emulated::testn_epi16_mask
+#define _mm512_xor_si512 colugo::emulated::xor_si512
 
 #undef _tile_dpbf16ps
 #undef _tile_loadd
