@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "cli/shipped_file.h"
 
 namespace colugo {
 
@@ -13,19 +14,9 @@ namespace fs = std::filesystem;
 
 std::optional<std::string> shipped_model(const std::string& name) {
     if (name.empty() || name.find('/') != std::string::npos) return std::nullopt;
-    std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    if (error) return std::nullopt;
-    const auto found = [&](const fs::path& folder) {
-        return fs::is_regular_file(folder / name / "config.json", error);
-    };
-    const fs::path installed = program.parent_path().parent_path() / "share/colugo/models";
-    if (found(installed)) return (installed / name).string();
-    // Of a build tree: some folders up.
-    for (fs::path folder = program.parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
-        if (found(folder / "models")) return (folder / "models" / name).string();
-    }
-    return std::nullopt;
+    const std::optional<std::string> config = shipped_file("models/" + name + "/config.json");
+    if (!config) return std::nullopt;
+    return fs::path(*config).parent_path().string();
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ Command add_chat_command(CLI::App& root);
 Command add_serve_command(CLI::App& root);
 Command add_quantize_command(CLI::App& root);
 Command add_eval_command(CLI::App& root);
+Command add_bench_command(CLI::App& root);
 Command add_inspect_command(CLI::App& root);
 Command add_doctor_command(CLI::App& root);
 

@@ -45,10 +45,8 @@ int report(int exit_code, std::string_view sentence) {
 }
 
 // " run", or nothing when no command was given.
-std::string given(const std::vector<Command>& commands) {
-    for (const Command& command : commands) {
-        if (command.app->parsed()) return " " + command.app->get_name();
-    }
+std::string given(const CLI::App& app) {
+    for (const CLI::App* command : app.get_subcommands()) return " " + command->get_name() + given(*command);
     return "";
 }
 
@@ -56,16 +54,16 @@ Outcome execute(const std::vector<Command>& commands) {
     for (const Command& command : commands) {
         if (command.app->parsed()) return command.execute();
     }
-    throw CLI::RequiredError("A command (run, chat, serve, quantize, eval, inspect, doctor)");
+    throw CLI::RequiredError("A command (run, chat, serve, quantize, eval, bench, inspect, doctor)");
 }
 
 int run(int argc, char** argv) {
     CLI::App app("Runs hybrid language models (Qwen3.5, Qwen3.6) on the CPU of one machine", "colugo");
     app.set_version_flag("--version", "colugo " COLUGO_VERSION);
     app.require_subcommand(0, 1);
-    const std::vector<Command> commands = {add_run_command(app),      add_chat_command(app), add_serve_command(app),
-                                           add_quantize_command(app), add_eval_command(app), add_inspect_command(app),
-                                           add_doctor_command(app)};
+    const std::vector<Command> commands = {add_run_command(app),      add_chat_command(app),  add_serve_command(app),
+                                           add_quantize_command(app), add_eval_command(app),  add_bench_command(app),
+                                           add_inspect_command(app),  add_doctor_command(app)};
     std::vector<std::string> all = arguments(argc, argv);
     add_settings_sources(app, all);
     try {
@@ -83,8 +81,7 @@ int run(int argc, char** argv) {
             app.exit(error);
             return std::cout.flush() ? 0 : kFailed;
         }
-        return report(kUsage,
-                      fmt::format("{} (colugo{} --help shows what is accepted)", error.what(), given(commands)));
+        return report(kUsage, fmt::format("{} (colugo{} --help shows what is accepted)", error.what(), given(app)));
     } catch (const Interrupted&) {
         return kInterrupted;
     } catch (const Error& error) {

@@ -152,6 +152,7 @@ Outcome ServeCommand::serve_model() {
                          {"weight_bytes", plan.weight_bytes},
                          {"cache_bytes", plan.cache_bytes},
                          {"cached_tokens", plan.cached_tokens()},
+                         {"numerics", model->numerics_key()},
                          {"version", COLUGO_VERSION}};
     say(fmt::format("{}: {} tier, {} threads; {} at a time, context {} tokens; weights {}, cache {} for {} tokens",
                     served.name, kernels::tier_name(model->tier()), model->threads(),

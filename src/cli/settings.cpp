@@ -98,10 +98,9 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
     const CLI::App& root_;
 };
 
-}  // namespace
-
-void add_settings_sources(CLI::App& root, const std::vector<std::string>& arguments) {
-    for (CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
+// Of the commands below one, and of theirs.
+void add_variables(CLI::App& parent, const std::vector<std::string>& arguments) {
+    for (CLI::App* command : parent.get_subcommands([](const CLI::App*) { return true; })) {
         command->fallthrough();  // --config may follow the command
         // The parser looks at the variables of every command, given or not.
         if (std::find(arguments.begin(), arguments.end(), command->get_name()) == arguments.end()) continue;
@@ -112,7 +111,14 @@ void add_settings_sources(CLI::App& root, const std::vector<std::string>& argume
                            [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
             option->envname(name);
         }
+        add_variables(*command, arguments);
     }
+}
+
+}  // namespace
+
+void add_settings_sources(CLI::App& root, const std::vector<std::string>& arguments) {
+    add_variables(root, arguments);
     // CLI11 looks for the file before it looks at the environment.
     const char* file = std::getenv("COLUGO_CONFIG");
     const bool given = file != nullptr && *file != '\0';

@@ -1,0 +1,89 @@
+// The table for people.
+#include "base/error.h"
+#include "bench/run_results.h"
+
+namespace colugo {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string number(const ordered_json& value, int places) {
+    if (!value.is_number()) return value.is_string() ? value.get<std::string>() : "not told";
+    return fmt::format("{:.{}f}", value.get<double>(), places);
+}
+
+// 12,345
+std::string count(const ordered_json& value) {
+    if (!value.is_number()) return "not told";
+    std::string digits = std::to_string(value.get<int64_t>());
+    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+        digits.insert(static_cast<size_t>(at), ",");
+    }
+    return digits;
+}
+
+std::string share(const ordered_json& part, const ordered_json& whole) {
+    if (!part.is_number() || !whole.is_number() || whole.get<double>() == 0.0) return "not told";
+    return fmt::format("{:.2f} %", 100.0 * part.get<double>() / whole.get<double>());
+}
+
+std::string spread(const ordered_json& times) {
+    if (!times.is_object()) return "not told";
+    return fmt::format("{:>10} {:>10} {:>10} {:>10}", number(times["mean"], 2), number(times["p50"], 2),
+                       number(times["p90"], 2), number(times["p99"], 2));
+}
+
+class Table {
+ public:
+    void add(std::string_view name, std::string_view value) { text_ += fmt::format("{:<26} {}\n", name, value); }
+    std::string text() const { return text_; }
+
+ private:
+    std::string text_;
+};
+
+void add_tokens(const ordered_json& results, Table& table) {
+    table.add("prompt tokens", count(results["prompt_tokens"]));
+    table.add("  cached", fmt::format("{} ({})", count(results["cached_tokens"]),
+                                      share(results["cached_tokens"], results["prompt_tokens"])));
+    table.add("  in earlier prompts", fmt::format("{} ({})", count(results["ideal_cached_tokens"]),
+                                                  share(results["ideal_cached_tokens"], results["prompt_tokens"])));
+    table.add("  computed", count(results["computed_prompt_tokens"]));
+    table.add("output tokens",
+              fmt::format("{}, {} tok/s", count(results["output_tokens"]), number(results["output_tok_s"], 2)));
+    table.add("tokens per pass", number(results["tokens_per_pass"], 3));
+    table.add("drafts accepted", share(results["drafts"]["accepted"], results["drafts"]["drafted"]));
+}
+
+}  // namespace
+
+std::string results_table(const ordered_json& results) {
+    Table table;
+    const bool valid = results["valid"].get<bool>();
+    table.add("run", valid ? "valid" : results["interrupted"].get<bool>() ? "INVALID: interrupted" : "INVALID");
+    table.add("turns", fmt::format("{} of {}, {} conversations", count(results["turns"]),
+                                   count(results["turns_expected"]), count(results["conversations"])));
+    table.add("IoU", number(results["iou"], 4));
+    if (!results["bfcl"].is_null())
+        table.add("BFCL overall", number(results["bfcl"].value("overall", ordered_json()), 2));
+    table.add("wall clock", fmt::format("{} s", number(results["wall_s"], 2)));
+    add_tokens(results, table);
+    table.add("milliseconds", fmt::format("{:>10} {:>10} {:>10} {:>10}", "mean", "p50", "p90", "p99"));
+    table.add("  first token (TTFT)", spread(results["ttft_ms"]));
+    table.add("  a token more (TPOT)", spread(results["tpot_ms"]));
+    const ordered_json& server = results["server_s"];
+    table.add("seconds of the server", fmt::format("prefill {}, decode {}, queue {}", number(server["prefill"], 2),
+                                                   number(server["decode"], 2), number(server["queue"], 2)));
+    const ordered_json& energy = results["energy_j"];
+    table.add("energy", energy.is_number() ? number(energy, 0) + " J" : "not readable");
+    const ordered_json& peak = results["setup"]["server"]["memory_peak_bytes"];
+    if (peak.is_number()) table.add("server's memory peak", fmt::format("{:.2f} GB", peak.get<double>() * 1e-9));
+    for (const ordered_json& failure : results["failures"]) {
+        table.add("failed", fmt::format("{}, turn {}: {}", failure["conversation"].get<std::string>(),
+                                        failure["turn"].get<int64_t>(), failure["message"].get<std::string>()));
+    }
+    return table.text();
+}
+
+}  // namespace colugo

@@ -1,0 +1,167 @@
+// colugo bench agentic: recorded agent conversations against a server, and what came of it.
+#include <fmt/format.h>
+
+#include <ctime>
+#include <fstream>
+
+#include "base/error.h"
+#include "bench/machine_record.h"
+#include "bench/mlperf_files.h"
+#include "bench/report_page.h"
+#include "bench/result_folder.h"
+#include "bench/run_results.h"
+#include "cli/bench_command.h"
+#include "cli/bench_progress.h"
+#include "cli/bench_server.h"
+#include "cli/interrupt.h"
+#include "cli/shipped_file.h"
+#include "cli/text_output.h"
+#include "cli/whole_number.h"
+
+namespace colugo {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr int64_t kMostConversations = 1'000'000;
+constexpr const char* kSample = "workloads/sample.jsonl";
+
+std::string time_text(const char* format) {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc = {};
+    gmtime_r(&now, &utc);
+    char text[64];
+    return std::string(text, std::strftime(text, sizeof(text), format, &utc));
+}
+
+// What this process was started with.
+std::vector<std::string> command_line() {
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    std::vector<std::string> words;
+    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+    return words;
+}
+
+std::string workload_path(const std::string& data) {
+    if (data != "sample") return data;
+    const std::optional<std::string> path = shipped_file(kSample);
+    if (!path) fail(ErrorCode::not_found, "{} is missing beside the program", kSample);
+    return *path;
+}
+
+class BenchAgenticCommand {
+ public:
+    explicit BenchAgenticCommand(CLI::App& app);
+    Outcome execute();
+
+ private:
+    AgentWorkload read_workload() const;
+    void replay(AgentRun& run);
+    void publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const;
+
+    BenchServer server_;
+    std::string data_ = "sample", out_;
+    int64_t limit_ = kMostConversations;
+    ReplayRules rules_;
+    bool mlperf_ = false;
+};
+
+BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
+    app.add_option("--data", data_, "The conversations: a file of JSON lines, or sample, which comes with colugo")
+        ->capture_default_str();
+    app.add_option("--limit-conversations", limit_, "Take no more than the first so many")
+        ->check(whole_number(1, kMostConversations))
+        ->default_str("all");
+    app.add_option("--concurrency", rules_.concurrency, "Conversations at a time")
+        ->check(whole_number(1, 1024))
+        ->capture_default_str();
+    app.add_flag("--interleave", rules_.interleave, "These take turns, one request at a time");
+    app.add_flag("--delays", rules_.delays, "Wait before a request as long as the recorded tools took");
+    app.add_option("--turn-timeout", rules_.turn_timeout, "Seconds for a reply; then its conversation ends")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    app.add_option("--out", out_, "The folder for the results (default: bench-agentic-TIME)");
+    app.add_flag("--mlperf", mlperf_, "Write the files of MLPerf's harness too");
+}
+
+AgentWorkload BenchAgenticCommand::read_workload() const {
+    AgentWorkload workload = read_agent_workload(workload_path(data_));
+    const auto most = static_cast<size_t>(limit_);
+    if (workload.conversations.size() > most) workload.conversations.resize(most);
+    return workload;
+}
+
+void BenchAgenticCommand::replay(AgentRun& run) {
+    BenchProgress bar(run.workload.conversations);
+    EnergyMeter energy;
+    const std::vector<double> clocks = core_clocks();
+    AgentReplay replay(run.workload.conversations, run.rules, server_.model(),
+                       {.connect = [this] { return server_.connect(); },
+                        .should_stop = interrupted,
+                        .progress =
+                            [&](const ReplayProgress& progress) {
+                                energy.update();
+                                bar.update(progress);
+                            }});
+    run.before = server_.connect()->draft_counters();
+    energy.update();
+    run.records = replay.run();
+    energy.update();
+    run.seconds = replay.seconds();
+    run.joules = energy.joules();
+    run.interrupted = interrupted();
+    run.setup["machine"]["clocks_mhz"] = {{"begin", clocks}, {"end", core_clocks()}};
+    run.setup["machine"]["energy_sources"] = energy.sources();
+    run.no_ideal = "the run was interrupted";
+    if (run.interrupted) return;
+    run.after = server_.connect()->draft_counters();
+    run.no_ideal = replay.count_ideal(run.records, [&](size_t done) {
+        bar.update("counting what could have been cached, prompt", done, run.records.size());
+    });
+}
+
+void BenchAgenticCommand::publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const {
+    const ordered_json results = results_json(run);
+    std::map<std::string, std::string> files = {{"results.json", results.dump(2) + "\n"},
+                                                {"report.html", report_page(run, results)}};
+    std::string& turns = files["turns.jsonl"];
+    for (const TurnRecord& record : run.records) turns += turn_json(run, record).dump() + "\n";
+    if (!server_log.empty()) files["server.log"] = server_log;
+    if (mlperf_) files.merge(mlperf_files(run, COLUGO_VERSION));
+    folder.publish(files);
+    write_output(results_table(results));
+    write_output(fmt::format("results: {0}\nreport: {0}/report.html\n", folder.path()));
+}
+
+Outcome BenchAgenticCommand::execute() {
+    AgentRun run;
+    run.workload = read_workload();
+    run.rules = rules_;
+    ResultFolder folder(out_.empty() ? "bench-agentic-" + time_text("%Y%m%d-%H%M%S") : out_);
+    run.setup = {{"started", time_text("%Y-%m-%dT%H:%M:%SZ")},
+                 {"client", {{"program", "colugo"}, {"version", COLUGO_VERSION}, {"command_line", command_line()}}}};
+    run.setup["rules"] = run.rules.json();
+    run.setup["data"] = {{"path", run.workload.path},
+                         {"digest", run.workload.digest},
+                         {"conversations", run.workload.conversations.size()},
+                         {"turns", run.workload.turns()}};
+    run.setup["machine"] = machine_json();
+    server_.start(run.rules.interleave ? 1 : run.rules.concurrency);
+    replay(run);
+    run.setup["server"] = server_.json();
+    const std::string server_log = server_.end();
+    publish(run, folder, server_log);
+    if (run.interrupted) return Outcome::interrupted;
+    return run.is_valid() ? Outcome::success : Outcome::failed;
+}
+
+}  // namespace
+
+Command add_bench_agentic_command(CLI::App& bench) {
+    CLI::App* app = bench.add_subcommand("agentic", "Replay recorded agent conversations, turn by turn");
+    auto command = std::make_shared<BenchAgenticCommand>(*app);
+    return {app, [command] { return command->execute(); }};
+}
+
+}  // namespace colugo

@@ -1,0 +1,116 @@
+#include "cli/bench_server.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint_files.h"
+#include "cli/interrupt.h"
+#include "cli/text_output.h"
+
+namespace colugo {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kReadySeconds = 10.0, kEndSeconds = 60.0;
+constexpr uint64_t kMostKeyBytes = 4096;
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+const CLI::App& root_of(const CLI::App& app) {
+    const CLI::App* root = &app;
+    while (root->get_parent() != nullptr) root = root->get_parent();
+    return *root;
+}
+
+bool names_parallel(const std::vector<std::string>& flags) {
+    return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+        return flag == "-np" || flag == "--parallel" || flag.starts_with("--parallel=");
+    });
+}
+
+}  // namespace
+
+BenchServer::BenchServer(CLI::App& app) : root_(root_of(app)) {
+    app.add_option("--url", url_, "The server to measure: http://HOST:PORT/v1, of any API like OpenAI's");
+    model_option_ = app.add_option("-m,--model", model_,
+                                   "Instead: a checkpoint's folder, or a model that comes with colugo, which is served "
+                                   "by a server of its own")
+                        ->capture_default_str();
+    app.add_option("--served-model", served_model_, "The model's name for the server (default: the first it tells)");
+    app.add_option("--api-key-file", api_key_file_, "A file with the server's key (or COLUGO_API_KEY has it)");
+    app.add_option("serve-flags", serve_flags_, "Behind --: flags of colugo serve, for a server of its own");
+}
+
+std::string BenchServer::api_key() const {
+    if (api_key_file_.empty()) return variable("COLUGO_API_KEY");
+    const auto text = read_text_file(api_key_file_, kMostKeyBytes);
+    if (!text) fail(ErrorCode::not_found, "there is no API key file {}", api_key_file_);
+    return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
+}
+
+std::vector<std::string> BenchServer::serve_arguments(int parallel) const {
+    std::vector<std::string> arguments = {"serve",  "--model", model_,        "--host", "127.0.0.1",
+                                          "--port", "0",       "--reasoning", "off"};
+    const CLI::Option* config = root_.get_config_ptr();
+    if (config != nullptr && !config->as<std::string>().empty()) {
+        arguments.insert(arguments.end(), {"--config", config->as<std::string>()});
+    }
+    if (parallel > 1 && !names_parallel(serve_flags_) && variable("COLUGO_PARALLEL").empty()) {
+        arguments.insert(arguments.end(), {"--parallel", std::to_string(parallel)});
+    }
+    arguments.insert(arguments.end(), serve_flags_.begin(), serve_flags_.end());
+    return arguments;
+}
+
+void BenchServer::start(int parallel) {
+    if (!url_.empty() && model_option_->count() > 0) {
+        throw CLI::ValidationError("--url", "stands beside --model; expected one of them");
+    }
+    if (!url_.empty() && !serve_flags_.empty()) {
+        throw CLI::ValidationError(
+            "--url", fmt::format("{} is a flag for a server of its own, and none is started", serve_flags_.front()));
+    }
+    if (url_.empty()) {
+        arguments_ = serve_arguments(parallel);
+        process_ =
+            std::make_unique<ServerProcess>(std::filesystem::read_symlink("/proc/self/exe").string(), arguments_);
+        url_ = process_->wait_until_serving(interrupted);
+        if (interrupted()) throw Interrupted();
+    }
+    const std::unique_ptr<Endpoint> endpoint = connect();
+    endpoint->wait_until_ready(kReadySeconds);
+    facts_ = endpoint->facts();
+    if (!served_model_.empty()) facts_.model = served_model_;
+}
+
+std::unique_ptr<Endpoint> BenchServer::connect() const {
+    return std::make_unique<Endpoint>(url_, HttpClient::Options{.api_key = api_key(), .should_stop = interrupted});
+}
+
+ordered_json BenchServer::json() const {
+    ordered_json server = {{"url", url_}, {"started_here", process_ != nullptr}, {"model", facts_.model}};
+    server["flags"] = process_ ? ordered_json(arguments_) : ordered_json();
+    server["models"] = facts_.models;
+    server["props"] = facts_.props;
+    server["memory_peak_bytes"] = nullptr;
+    if (!process_) return server;
+    if (const auto peak = process_->memory_peak_bytes()) server["memory_peak_bytes"] = *peak;
+    return server;
+}
+
+std::string BenchServer::end() {
+    if (!process_) return {};
+    process_->end(kEndSeconds);
+    std::string log;
+    for (const std::string& line : process_->log()) log += line + "\n";
+    return log;
+}
+
+}  // namespace colugo
