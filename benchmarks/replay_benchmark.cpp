@@ -19,7 +19,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-    std::string model, data, json_path, replies_path, cache_disk, spec_mode = "off";
+    std::string model, data, json_path, replies_path, cache_disk, spec_mode = "off", kv_type = "auto";
     SpecParams spec;
     std::vector<std::string> only, without;  // conversations
     std::string cost_of;
@@ -136,6 +136,7 @@ class Replay {
         launch.spec = options.spec;
         launch.spec.mode = spec_mode(options.spec_mode).value();
         launch.model = options.model;
+        launch.kv_type = find_kv_type(options.kv_type);
         launch.threads = options.threads;
         launch.cache_bytes = static_cast<uint64_t>(options.cache_gib * 1024 * 1024 * 1024);
         model_ = std::make_unique<LoadedModel>(launch);
@@ -394,6 +395,9 @@ int main(int argc, char** argv) {
     app.add_option("--cache-gib", options.cache_gib)->capture_default_str();
     app.add_option("--cache-disk", options.cache_disk,
                    "Keep snapshots in this folder too, and see what a restart finds there");
+    app.add_option("--kv-type", options.kv_type)
+        ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}))
+        ->capture_default_str();
     app.add_option("--threads", options.threads)->capture_default_str();
     app.add_option("--json", options.json_path, "Write the figures to this file");
     CLI11_PARSE(app, argc, argv);

@@ -1,4 +1,4 @@
-// colugo bench: measurements of a server, each a command of this group.
+// colugo bench: measurements, each a command of this group.
 #include "cli/bench_command.h"
 
 #include <vector>
@@ -8,14 +8,15 @@
 namespace colugo {
 
 Command add_bench_command(CLI::App& root) {
-    CLI::App* app = root.add_subcommand("bench", "Measure a server");
+    CLI::App* app = root.add_subcommand("bench", "Measure a server, or this machine");
     app->require_subcommand(0, 1);
-    const std::vector<Command> commands = {add_bench_agentic_command(*app)};
+    const std::vector<Command> commands = {add_bench_agentic_command(*app), add_bench_decode_command(*app),
+                                           add_bench_prefill_command(*app), add_bench_cache_command(*app)};
     return {app, [commands] {
                 for (const Command& command : commands) {
                     if (command.app->parsed()) return command.execute();
                 }
-                throw CLI::RequiredError("A command of bench (agentic)");
+                throw CLI::RequiredError("A command of bench (agentic, decode, prefill, cache)");
             }};
 }
 

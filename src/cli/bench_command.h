@@ -6,5 +6,8 @@
 namespace colugo {
 
 Command add_bench_agentic_command(CLI::App& bench);
+Command add_bench_decode_command(CLI::App& bench);
+Command add_bench_prefill_command(CLI::App& bench);
+Command add_bench_cache_command(CLI::App& bench);
 
 }  // namespace colugo

@@ -302,7 +302,7 @@ class BenchTest(ProgramCase):
             self.assertIn(words, done.stderr.decode())
         done = colugo("bench")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("A command of bench (agentic)", done.stderr.decode())
+        self.assertIn("A command of bench (agentic, decode, prefill, cache)", done.stderr.decode())
 
 
 if __name__ == "__main__":
