@@ -11,12 +11,13 @@ Command add_bench_command(CLI::App& root) {
     CLI::App* app = root.add_subcommand("bench", "Measure a server, or this machine");
     app->require_subcommand(0, 1);
     const std::vector<Command> commands = {add_bench_agentic_command(*app), add_bench_decode_command(*app),
-                                           add_bench_prefill_command(*app), add_bench_cache_command(*app)};
+                                           add_bench_prefill_command(*app), add_bench_cache_command(*app),
+                                           add_bench_compare_command(*app)};
     return {app, [commands] {
                 for (const Command& command : commands) {
                     if (command.app->parsed()) return command.execute();
                 }
-                throw CLI::RequiredError("A command of bench (agentic, decode, prefill, cache)");
+                throw CLI::RequiredError("A command of bench (agentic, compare, decode, prefill, cache)");
             }};
 }
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "bench/text_table.h"
 #include "cli/text_output.h"
 
 namespace colugo {
@@ -22,31 +22,16 @@ std::string short_text(const ordered_json& value) {
 }
 
 std::string markdown(const std::vector<ordered_json>& rows) {
-    std::vector<std::string> names;
-    std::vector<std::vector<std::string>> lines;
+    std::vector<std::vector<std::string>> lines(1);
     for (const ordered_json& row : rows) {
         lines.emplace_back();
         for (const auto& [name, value] : row.items()) {
             if (value.is_array()) continue;
-            if (lines.size() == 1) names.push_back(name);
+            if (lines.size() == 2) lines.front().push_back(name);
             lines.back().push_back(short_text(value));
         }
     }
-    std::vector<size_t> widths;
-    for (size_t i = 0; i < names.size(); ++i) {
-        widths.push_back(names[i].size());
-        for (const auto& line : lines) widths[i] = std::max(widths[i], line[i].size());
-    }
-    std::string text;
-    const auto add_line = [&](const std::vector<std::string>& cells) {
-        for (size_t i = 0; i < cells.size(); ++i) text += fmt::format("| {:>{}} ", cells[i], widths[i]);
-        text += "|\n";
-    };
-    add_line(names);
-    for (const size_t width : widths) text += fmt::format("|{}:", std::string(width + 1, '-'));
-    text += "|\n";
-    for (const auto& line : lines) add_line(line);
-    return text;
+    return text_table(lines);
 }
 
 std::string csv_cell(const ordered_json& value) {

@@ -254,6 +254,26 @@ class BenchTest(ProgramCase):
             results, _, _ = self.run_bench("--url", url, "--data", data, "--api-key-file", self.path("key", "secret\n"))
             self.assertNotIn("secret", json.dumps(results))
 
+    def test_runs_side_by_side(self):
+        data = self.data(conversation("a", ["ls", "pwd"]), conversation("b", ["cat x"]))
+        for name, delay in (("first", 60), ("second", 0)):
+            script = self.path("script.jsonl", json.dumps({"text": CALL % "ls", "delay_ms": delay}) + "\n")
+            done = colugo("bench", "agentic", "--model", "scripted:" + script, "--data", data, "--out", self.path(name))
+            self.assertEqual(done.returncode, 0, done.stderr.decode())
+        done = colugo("bench", "compare", self.path("first"), self.path("second"), "--json")
+        comparison = json.loads(done.stdout)
+        self.assertEqual([run["name"] for run in comparison["runs"]], ["first", "second"])
+        pair = comparison["pairs"][0]
+        self.assertEqual((pair["turns"], pair["same_replies"]["value"]), (3, 1.0))
+        self.assertGreater(pair["faster"]["value"], 1.0)
+        only = json.loads(colugo("bench", "compare", self.path("first"), self.path("second"), "--json", "--only", "b").stdout)
+        self.assertEqual(only["pairs"][0]["turns"], 1)
+        table = colugo("bench", "compare", self.path("first"), self.path("second")).stdout.decode()
+        self.assertIn("times as fast as first", table)
+        done = colugo("bench", "compare", self.path("first"), self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has no results.json", done.stderr.decode())
+
     def test_ctrl_c_leaves_what_there_is(self):
         data = self.data(conversation("a", ["ls", "pwd"]))
         with FakeServer(lambda number, body: [30] if number else reply_events("x")) as server:
@@ -302,7 +322,7 @@ class BenchTest(ProgramCase):
             self.assertIn(words, done.stderr.decode())
         done = colugo("bench")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("A command of bench (agentic, decode, prefill, cache)", done.stderr.decode())
+        self.assertIn("A command of bench (agentic, compare, decode, prefill, cache)", done.stderr.decode())
 
 
 if __name__ == "__main__":
