@@ -13,6 +13,16 @@ namespace {
 
 constexpr uint64_t kMaxTemplateBytes = uint64_t{4} << 20;
 
+// What the body throws, with the template's origin before it.
+template <typename Body>
+auto naming(const std::string& origin, Body body) {
+    try {
+        return body();
+    } catch (const Error& error) {
+        fail(error.code(), "the chat template {}: {}", origin, error.what());
+    }
+}
+
 }  // namespace
 
 ModelText::ModelText(const std::string& directory, const std::string& template_file)
@@ -52,14 +62,20 @@ const std::string& ModelText::template_source(bool with_tools, std::string& orig
     return source->source;
 }
 
+const ChatTemplate& ModelText::chat_template(bool with_tools, std::string& origin) const {
+    const std::string& source = template_source(with_tools, origin);
+    const std::lock_guard lock(templates_mutex_);
+    std::optional<const ChatTemplate>& parsed = templates_[with_tools ? 1 : 0];
+    if (!parsed) naming(origin, [&] { parsed.emplace(source); });
+    return *parsed;
+}
+
 bool ModelText::template_mentions(std::string_view variable, const ChatInput& input) const {
     std::string origin;
-    return ChatTemplate(template_source(!input.tools.empty(), origin)).mentions(variable);
+    return chat_template(!input.tools.empty(), origin).mentions(variable);
 }
 
 RenderedPrompt ModelText::render(ChatInput input) const {
-    std::string origin;
-    const std::string& source = template_source(!input.tools.empty(), origin);
     const TokenizerConfig& tokens = files_.tokenizer;
     const auto add_special = [&](const char* name, const std::optional<std::string>& text) {
         if (text) input.special_tokens.emplace_back(name, *text);
@@ -68,11 +84,9 @@ RenderedPrompt ModelText::render(ChatInput input) const {
     add_special("eos_token", tokens.eos_token);
     add_special("pad_token", tokens.pad_token);
     add_special("unk_token", tokens.unk_token);
-    try {
-        return ChatTemplate(source).render(input);
-    } catch (const Error& error) {
-        fail(error.code(), "the chat template {}: {}", origin, error.what());
-    }
+    std::string origin;
+    const ChatTemplate& chat_template = this->chat_template(!input.tools.empty(), origin);
+    return naming(origin, [&] { return chat_template.render(input); });
 }
 
 // A rendered reply shows it: the control token right behind the assistant's text.

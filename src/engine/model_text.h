@@ -2,7 +2,9 @@
 // how its publisher samples. Parts that are absent are missed only where they are needed.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,8 +29,8 @@ class ModelText {
     const Tokenizer& tokenizer() const;
     bool has_tokenizer() const;
 
-    // The prompt of a conversation. special_tokens are filled in here. Throws not_found when there is no template, and
-    // what ChatTemplate throws, naming the template's file.
+    // The prompt of a conversation; from any thread. special_tokens are filled in here. Throws not_found when there is
+    // no template, and what ChatTemplate throws, naming the template's file.
     RenderedPrompt render(ChatInput input) const;
     // Whether the template that would render `input` looks at a variable.
     bool template_mentions(std::string_view variable, const ChatInput& input) const;
@@ -48,11 +50,15 @@ class ModelText {
 
  private:
     const std::string& template_source(bool with_tools, std::string& origin) const;
+    const ChatTemplate& chat_template(bool with_tools, std::string& origin) const;
     std::optional<int32_t> end_of_turn() const;
 
     TextFiles files_;
     std::optional<std::string> template_override_;
     std::string template_override_path_;
+    mutable std::mutex templates_mutex_;
+    // Of prompts without tools, and with them; parsed on first use.
+    mutable std::array<std::optional<const ChatTemplate>, 2> templates_;
     mutable std::unique_ptr<const Tokenizer> tokenizer_;
 };
 

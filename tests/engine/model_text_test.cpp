@@ -105,14 +105,22 @@ TEST(ModelText, RendersWithTheTemplateItIsGiven) {
                           {"name": "tool_use", "template": "{{ bos_token }}{{ tools | length }} tools"}]})");
     ChatInput input;
     input.messages = {{{"role", "user"}, {"content", "hi"}}};
-    EXPECT_EQ(ModelText(folder.path()).render(input).text, "plain");
-    input.tools = {{{"type", "function"}}};
-    EXPECT_EQ(ModelText(folder.path()).render(input).text, "<|endoftext|>1 tools");
+    const ModelText two(folder.path());
+    EXPECT_EQ(two.render(input).text, "plain");
+    EXPECT_FALSE(two.template_mentions("tools", input));
+    ChatInput with_tools = input;
+    with_tools.tools = {{{"type", "function"}}};
+    EXPECT_EQ(two.render(with_tools).text, "<|endoftext|>1 tools");
+    EXPECT_TRUE(two.template_mentions("tools", with_tools));
+    EXPECT_EQ(two.render(input).text, "plain");
     const std::string other = folder.write("other.jinja", "{{ messages[0].content }}!");
     EXPECT_EQ(ModelText(folder.path(), other).render(input).text, "hi!");
     folder.write("other.jinja", "{{ raise_exception('no such role') }}");
     EXPECT_ERROR(ErrorCode::invalid_argument, "other.jinja", ModelText(folder.path(), other).render(input));
     EXPECT_ERROR(ErrorCode::invalid_argument, "no such role", ModelText(folder.path(), other).render(input));
+    folder.write("other.jinja", "{% no_such_tag %}");
+    const ModelText broken(folder.path(), other);
+    for (int i = 0; i < 2; ++i) EXPECT_ERROR(ErrorCode::unsupported, "other.jinja", broken.render(input));
 }
 
 TEST(ModelText, ContentNeverBecomesControlTokens) {
