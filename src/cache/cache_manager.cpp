@@ -107,8 +107,8 @@ CacheManager::~CacheManager() {
     COLUGO_CHECK(leases_.empty() && held_.empty());
 }
 
-CacheManager::Lookup CacheManager::look_up(std::span<const int32_t> tokens) const {
-    const PrefixTree::Match match = tree_.match(tokens, static_cast<int64_t>(tokens.size()) - 1);
+CacheManager::Lookup CacheManager::look_up(const Prefix& prefix) const {
+    const PrefixTree::Match match = tree_.match(prefix, prefix.length() - 1);
     return {match.deepest != nullptr ? match.deepest->position : 0, match.length};
 }
 
@@ -155,11 +155,12 @@ void CacheManager::point_state(Lease& lease) const {
     lease.state_.tail = lease.tail_.data();
 }
 
-std::unique_ptr<Lease> CacheManager::admit(std::span<const int32_t> tokens, int64_t worst_length) {
-    COLUGO_CHECK(!tokens.empty());
-    const PrefixTree::Match match = tree_.match(tokens, static_cast<int64_t>(tokens.size()) - 1);
+std::unique_ptr<Lease> CacheManager::admit(const Prefix& prefix, int64_t worst_length) {
+    COLUGO_CHECK(prefix.length() > 0);
+    const PrefixTree::Match match = tree_.match(prefix, prefix.length() - 1);
     auto lease = std::make_unique<Lease>();
-    lease->worst_length_ = std::max(worst_length, static_cast<int64_t>(tokens.size()));
+    lease->scope_ = prefix.scope;
+    lease->worst_length_ = std::max(worst_length, prefix.length());
     lease->matched_len_ = match.length;
     lease->border_ = zero_border_;
     Snapshot start;
@@ -172,7 +173,7 @@ std::unique_ptr<Lease> CacheManager::admit(std::span<const int32_t> tokens, int6
 
     leases_.push_back(lease.get());
     ++counters_.queries;
-    counters_.query_tokens += static_cast<int64_t>(tokens.size());
+    counters_.query_tokens += prefix.length();
     if (match.deepest != nullptr) {
         ++counters_.hits;
         counters_.hit_tokens += start.position;
@@ -312,7 +313,7 @@ void CacheManager::plan_takings(Lease& lease, int64_t end, std::span<const int64
     uint64_t room = unclaimed_bytes();
     for (const int64_t position : snapshots_at) {
         COLUGO_CHECK(position > lease.length() && position <= end);
-        const uint64_t cost = format_.snapshot_bytes() + PrefixTree::most_bytes(position);
+        const uint64_t cost = format_.snapshot_bytes() + PrefixTree::most_bytes(position, lease.scope_);
         if (room < cost) {
             ++counters_.snapshots_left_out;
             continue;
@@ -338,7 +339,7 @@ void CacheManager::commit(Lease& lease, std::span<const int32_t> tokens) {
     COLUGO_CHECK(lease.state_.border == lease.border_.data() && lease.state_.rows == lease.rows_.data());
     for (Lease::Taking& taking : takings) {
         const auto pages = lease.pages_.begin();
-        insert(tokens.first(static_cast<size_t>(taking.position)),
+        insert(lease.prefix(tokens).first(taking.position),
                {.position = taking.position,
                 .pages = std::vector<SlotRef>(pages, pages + pages_for(taking.position)),
                 .border = std::move(taking.border),
@@ -347,14 +348,14 @@ void CacheManager::commit(Lease& lease, std::span<const int32_t> tokens) {
     }
 }
 
-PrefixTree::Node* CacheManager::insert(std::span<const int32_t> tokens, Snapshot snapshot) {
-    const uint64_t most = PrefixTree::most_bytes(snapshot.position);
+PrefixTree::Node* CacheManager::insert(const Prefix& prefix, Snapshot snapshot) {
+    const uint64_t most = PrefixTree::most_bytes(snapshot.position, prefix.scope);
     if (budget_.available() < most) evict(most);
     if (budget_.available() < most) {
         ++counters_.snapshots_left_out;
         return nullptr;
     }
-    PrefixTree::Node& node = tree_.insert(tokens);
+    PrefixTree::Node& node = tree_.insert(prefix);
     node.last_use = clock_;
     if (!node.snapshot) {
         tree_.attach(node, std::move(snapshot));
@@ -389,9 +390,9 @@ Snapshot* CacheManager::hold(const PrefixTree::Node& node) {
     return &snapshot;
 }
 
-Snapshot* CacheManager::hold_new(std::span<const int32_t> tokens, size_t& shared) {
-    const auto position = static_cast<int64_t>(tokens.size());
-    const PrefixTree::Match match = tree_.match(tokens, position);
+Snapshot* CacheManager::hold_new(const Prefix& prefix, size_t& shared) {
+    const int64_t position = prefix.length();
+    const PrefixTree::Match match = tree_.match(prefix, position);
     auto held = std::make_unique<Snapshot>();
     held->position = position;
     if (match.deepest != nullptr) {
@@ -419,10 +420,10 @@ void CacheManager::release(const Snapshot* snapshot) {
     COLUGO_CHECK(std::erase_if(held_, [&](const auto& held) { return held.get() == snapshot; }) == 1);
 }
 
-PrefixTree::Node* CacheManager::adopt(const Snapshot* snapshot, std::span<const int32_t> tokens) {
+PrefixTree::Node* CacheManager::adopt(const Snapshot* snapshot, const Prefix& prefix) {
     Snapshot kept = *snapshot;
     release(snapshot);
-    return insert(tokens, std::move(kept));
+    return insert(prefix, std::move(kept));
 }
 
 void CacheManager::drop(std::unique_ptr<Lease> lease) {
@@ -440,7 +441,7 @@ void CacheManager::finish(std::unique_ptr<Lease> lease, std::span<const int32_t>
                       .tail = std::move(lease->tail_)};
     snapshot.pages.resize(static_cast<size_t>(pages_for(snapshot.position)));
     if (snapshot.position % kPage != 0) snapshot.rows = std::move(lease->rows_);
-    insert(tokens, std::move(snapshot));
+    insert(lease->prefix(tokens), std::move(snapshot));
 }
 
 std::string CacheManager::fault() const {

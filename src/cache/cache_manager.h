@@ -60,6 +60,7 @@ class Lease {
 
  private:
     friend class CacheManager;
+    Prefix prefix(std::span<const int32_t> tokens) const { return {tokens, scope_}; }
     // A snapshot the prepared pass takes.
     struct Taking {
         int64_t position;
@@ -70,6 +71,7 @@ class Lease {
     template <typename Visit>
     void visit_slots(Visit visit) const;
 
+    std::string scope_;
     SequenceState state_;
     std::vector<SlotRef> pages_;
     SlotRef border_, rows_, tail_;
@@ -100,11 +102,11 @@ class CacheManager {
         int64_t cached_len = 0;
         int64_t matched_len = 0;
     };
-    Lookup look_up(std::span<const int32_t> tokens) const;
+    Lookup look_up(const Prefix& prefix) const;
 
-    // A lease for a sequence with these tokens that will have `worst_length` positions at most, at the deepest snapshot
+    // A lease for a sequence that begins so and will have `worst_length` positions at most, at the deepest snapshot
     // that leaves at least one token to feed. nullptr when the leases there are may yet need the memory.
-    std::unique_ptr<Lease> admit(std::span<const int32_t> tokens, int64_t worst_length);
+    std::unique_ptr<Lease> admit(const Prefix& prefix, int64_t worst_length);
 
     // Makes room for the next `count` positions, and `draft_depth` more that may be committed after the pass. A
     // snapshot is taken at each of `snapshots_at` (ascending, among the `count`) that there is memory for.
@@ -120,13 +122,13 @@ class CacheManager {
     // Snapshots whose memory somebody outside works on: it is neither given away nor written to until they are
     // released. A node's; what a sequence may yet add to is a copy. nullptr where the leases may need the memory.
     Snapshot* hold(const PrefixTree::Node& node);
-    // A new one behind these tokens, to be filled; its first `shared` pages are some that memory has and stay as they
+    // A new one behind a prefix, to be filled; its first `shared` pages are some that memory has and stay as they
     // are. nullptr as above.
-    Snapshot* hold_new(std::span<const int32_t> tokens, size_t& shared);
+    Snapshot* hold_new(const Prefix& prefix, size_t& shared);
     void release(const Snapshot* snapshot);
     // Releases it into the tree. Returns its node; nullptr when there is no room.
-    PrefixTree::Node* adopt(const Snapshot* snapshot, std::span<const int32_t> tokens);
-    PrefixTree::Node* find(std::span<const int32_t> tokens) const { return tree_.find(tokens); }
+    PrefixTree::Node* adopt(const Snapshot* snapshot, const Prefix& prefix);
+    PrefixTree::Node* find(const Prefix& prefix) const { return tree_.find(prefix); }
     // The lower, the sooner it is evicted.
     double priority(const PrefixTree::Node& node) const;
 
@@ -148,7 +150,7 @@ class CacheManager {
     SlotRef grant(SlotPool& pool);
     void evict(uint64_t bytes);
     void plan_takings(Lease& lease, int64_t end, std::span<const int64_t> snapshots_at);
-    PrefixTree::Node* insert(std::span<const int32_t> tokens, Snapshot snapshot);
+    PrefixTree::Node* insert(const Prefix& prefix, Snapshot snapshot);
     void charge_tree();
     void point_state(Lease& lease) const;
     std::string reference_fault() const;

@@ -24,7 +24,7 @@ using kernels::kPage;
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'c', 'o', 'l', 'u', 'g', 'o', 's', 's'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr int kCompressionLevel = 1;
 // What zstd looks back by, and so most of its memory, on reading as well: a damaged file cannot ask for more.
@@ -38,19 +38,20 @@ struct Section {
     Checksum checksum = {};
 };
 
-// The begin of a file, as it lies there. Behind it: the key, the tokens, the section of the pages, and the section of
-// border, rows and tail.
+// The begin of a file, as it lies there. Behind it: the key, the scope, the tokens, the section of the pages, and the
+// section of border, rows and tail.
 struct FixedHead {
     std::array<char, 8> magic = kMagic;
     uint32_t version = kVersion;
     uint32_t key_bytes = 0;
+    uint64_t scope_bytes = 0;
     StateSizes sizes;
     EntryPlace place;
     Section pages;
     Section state;
-    Checksum checksum = {};  // of all above, the key and the tokens
+    Checksum checksum = {};  // of all above, the key, the scope and the tokens
 };
-static_assert(sizeof(FixedHead) == 128 && std::has_unique_object_representations_v<FixedHead>);
+static_assert(sizeof(FixedHead) == 136 && std::has_unique_object_representations_v<FixedHead>);
 static_assert(std::endian::native == std::endian::little);
 
 struct CloseFile {
@@ -121,16 +122,18 @@ class Hasher {
     XXH3_state_t* state_;
 };
 
-Checksum checksum_of(const FixedHead& head, std::string_view key, std::span<const int32_t> tokens) {
+Checksum checksum_of(const FixedHead& head, std::string_view key, const Prefix& prefix) {
     Hasher hasher;
     hasher.add(&head, offsetof(FixedHead, checksum));
     hasher.add(key.data(), key.size());
-    hasher.add(tokens.data(), tokens.size_bytes());
+    hasher.add(prefix.scope.data(), prefix.scope.size());
+    hasher.add(prefix.tokens.data(), prefix.tokens.size_bytes());
     return hasher.checksum();
 }
 
 uint64_t head_bytes(const FixedHead& head) {
-    return sizeof head + head.key_bytes + static_cast<uint64_t>(head.place.position) * sizeof(int32_t);
+    return sizeof head + head.key_bytes + head.scope_bytes +
+           static_cast<uint64_t>(head.place.position) * sizeof(int32_t);
 }
 
 // Whether the sizes the head claims, none of them trusted, make up the file.
@@ -138,12 +141,12 @@ bool fits(const FixedHead& head, uint64_t file_bytes) {
     const EntryPlace& place = head.place;
     if (place.position <= 0 || static_cast<uint64_t>(place.position) > file_bytes / sizeof(int32_t)) return false;
     if (place.parent < 0 || place.parent >= place.position) return false;
-    if (head.pages.bytes > file_bytes || head.state.bytes > file_bytes) return false;
+    if (head.pages.bytes > file_bytes || head.state.bytes > file_bytes || head.scope_bytes > file_bytes) return false;
     return head_bytes(head) + head.pages.bytes + head.state.bytes == file_bytes;
 }
 
 // Reads up to the sections.
-FixedHead read_head_of(EntryFile& file, const std::string& key, const StateSizes& sizes, std::vector<int32_t>& tokens) {
+FixedHead read_head_of(EntryFile& file, const std::string& key, const StateSizes& sizes, OwnedPrefix& prefix) {
     FixedHead head;
     file.read(&head, sizeof head);
     if (head.magic != kMagic) fail(ErrorCode::invalid_file, "{} is not a snapshot", file.path());
@@ -155,10 +158,12 @@ FixedHead read_head_of(EntryFile& file, const std::string& key, const StateSizes
              file.bytes());
     }
     std::string file_key(head.key_bytes, '\0');
-    tokens.resize(static_cast<size_t>(head.place.position));
+    prefix.scope.resize(head.scope_bytes);
+    prefix.tokens.resize(static_cast<size_t>(head.place.position));
     file.read(file_key.data(), file_key.size());
-    file.read(tokens.data(), tokens.size() * sizeof(int32_t));
-    if (checksum_of(head, file_key, tokens) != head.checksum) {
+    file.read(prefix.scope.data(), prefix.scope.size());
+    file.read(prefix.tokens.data(), prefix.tokens.size() * sizeof(int32_t));
+    if (checksum_of(head, file_key, prefix) != head.checksum) {
         fail(ErrorCode::invalid_file, "{} is damaged: its head does not fit its checksum", file.path());
     }
     if (file_key != key || head.sizes != sizes) {
@@ -321,18 +326,19 @@ std::vector<std::span<std::byte>> EntryCodec::state_of(int64_t position, const S
 EntryHead EntryCodec::read_head(const std::string& path) const {
     EntryFile file(path, O_RDONLY, "rb");
     EntryHead head;
-    head.place = read_head_of(file, key_, sizes_, head.tokens).place;
+    head.place = read_head_of(file, key_, sizes_, head.prefix).place;
     head.file_bytes = file.bytes();
     return head;
 }
 
-uint64_t EntryCodec::write(const std::string& path, std::span<const int32_t> tokens, int64_t parent,
-                           const StatePieces& from, uint64_t most_bytes) {
+uint64_t EntryCodec::write(const std::string& path, const Prefix& prefix, int64_t parent, const StatePieces& from,
+                           uint64_t most_bytes) {
     EntryFile file(path, O_WRONLY | O_CREAT | O_TRUNC, "wb");
     FixedHead head;
     head.key_bytes = static_cast<uint32_t>(key_.size());
+    head.scope_bytes = prefix.scope.size();
     head.sizes = sizes_;
-    head.place = {static_cast<int64_t>(tokens.size()), parent};
+    head.place = {prefix.length(), parent};
     const uint64_t begin = head_bytes(head);
     uint64_t room = most_bytes - std::min(most_bytes, begin);
     file.seek(begin);
@@ -347,21 +353,21 @@ uint64_t EntryCodec::write(const std::string& path, std::span<const int32_t> tok
     for (const std::span<std::byte> piece : state_of(head.place.position, from)) state.put(piece);
     head.state = state.finish();
 
-    head.checksum = checksum_of(head, key_, tokens);
+    head.checksum = checksum_of(head, key_, prefix);
     file.seek(0);
     file.write(&head, sizeof head);
     file.write(key_.data(), key_.size());
-    file.write(tokens.data(), tokens.size_bytes());
+    file.write(prefix.scope.data(), prefix.scope.size());
+    file.write(prefix.tokens.data(), prefix.tokens.size_bytes());
     file.finish();
     return begin + head.pages.bytes + head.state.bytes;
 }
 
-void EntryCodec::read(const std::string& path, std::span<const int32_t> tokens, int64_t parent, const StatePieces& to,
-                      Part part) {
+void EntryCodec::read(const std::string& path, const Prefix& prefix, int64_t parent, const StatePieces& to, Part part) {
     EntryFile file(path, O_RDONLY, "rb");
-    std::vector<int32_t> file_tokens;
-    const FixedHead head = read_head_of(file, key_, sizes_, file_tokens);
-    if (!std::equal(tokens.begin(), tokens.end(), file_tokens.begin(), file_tokens.end()) ||
+    OwnedPrefix file_prefix;
+    const FixedHead head = read_head_of(file, key_, sizes_, file_prefix);
+    if (!std::ranges::equal(prefix.tokens, file_prefix.tokens) || prefix.scope != file_prefix.scope ||
         head.place.parent != parent) {
         fail(ErrorCode::invalid_file, "{} is not the snapshot it was", path);
     }

@@ -1,4 +1,4 @@
-// A snapshot in a file: its tokens, what it builds on, and its bytes, compressed. Everything in the file lies under a
+// A snapshot in a file: its prefix, what it builds on, and its bytes, compressed. Everything in the file lies under a
 // checksum, which is compared before what it covers is believed.
 #pragma once
 
@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "cache/prefix.h"
 
 namespace colugo {
 
@@ -47,7 +49,7 @@ struct EntryPlace {
 // What an entry's file says of itself.
 struct EntryHead {
     EntryPlace place;
-    std::vector<int32_t> tokens;
+    OwnedPrefix prefix;
     uint64_t file_bytes = 0;
 };
 
@@ -69,16 +71,15 @@ class EntryCodec {
     // Makes the file, over what is there. Returns its bytes; throws resource_exhausted when they would be more than
     // `most_bytes`. A file that was begun is left to the caller. It is not synced: what a power cut leaves of it does
     // not fit its checksums.
-    uint64_t write(const std::string& path, std::span<const int32_t> tokens, int64_t parent, const StatePieces& from,
+    uint64_t write(const std::string& path, const Prefix& prefix, int64_t parent, const StatePieces& from,
                    uint64_t most_bytes);
 
     enum class Part {
         all,         // pages and the rest of the state
         full_pages,  // what an entry further on builds on
     };
-    // Fills what is wanted from the file, which must hold these tokens. Where it throws, anything may be in there.
-    void read(const std::string& path, std::span<const int32_t> tokens, int64_t parent, const StatePieces& to,
-              Part part);
+    // Fills what is wanted from the file, which must be this prefix's. Where it throws, anything may be in there.
+    void read(const std::string& path, const Prefix& prefix, int64_t parent, const StatePieces& to, Part part);
 
     // From any thread: while it is set, write() and read() soon throw io.
     void give_up(bool given_up) { given_up_ = given_up; }

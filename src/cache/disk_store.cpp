@@ -145,19 +145,18 @@ void DiskStore::take_file(Entry entry) {
     std::string reason;
     try {
         const EntryHead head = codec_.read_head(path);
-        const auto parent_tokens = std::span(head.tokens).first(static_cast<size_t>(head.place.parent));
         if (head.place.position != entry.place.position) {
             reason = fmt::format("{} holds a snapshot at {}", path, head.place.position);
-        } else if (contains(head.tokens)) {
+        } else if (contains(head.prefix)) {
             reason = fmt::format("{} holds a snapshot that another file has too", path);
-        } else if (head.place.parent > 0 && !contains(parent_tokens)) {
+        } else if (head.place.parent > 0 && !contains(head.prefix.first(head.place.parent))) {
             reason = fmt::format("{} builds on a snapshot that is missing", path);
         } else {
             entry.place = head.place;
             entry.file_bytes = head.file_bytes;
             entry.last_use = modification_time(path);
             clock_ = std::max(clock_, entry.last_use);
-            return add(head.tokens, entry);
+            return add(head.prefix, entry);
         }
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_file) return options_.log(fmt::format("ignored: {}", error.what()));
@@ -167,23 +166,13 @@ void DiskStore::take_file(Entry entry) {
     removals_.push_back(path);
 }
 
-PrefixTree::Node* DiskStore::node_of(std::span<const int32_t> tokens) const {
-    const auto position = static_cast<int64_t>(tokens.size());
-    PrefixTree::Node* deepest = tree_.match(tokens, position).deepest;
-    return deepest != nullptr && deepest->position == position ? deepest : nullptr;
-}
-
-int64_t DiskStore::deepest(std::span<const int32_t> tokens, int64_t limit) const {
-    const PrefixTree::Match match = tree_.match(tokens, limit);
+int64_t DiskStore::deepest(const Prefix& prefix, int64_t limit) const {
+    const PrefixTree::Match match = tree_.match(prefix, limit);
     return match.deepest != nullptr ? match.deepest->position : 0;
 }
 
-bool DiskStore::contains(std::span<const int32_t> tokens) const {
-    return node_of(tokens) != nullptr;
-}
-
-int64_t DiskStore::first_page_to_write(std::span<const int32_t> tokens) const {
-    return EntryPlace{.position = 0, .parent = deepest(tokens, static_cast<int64_t>(tokens.size()) - 1)}.first_page();
+int64_t DiskStore::first_page_to_write(const Prefix& prefix) const {
+    return EntryPlace{.position = 0, .parent = deepest(prefix, prefix.length() - 1)}.first_page();
 }
 
 uint64_t DiskStore::index_bytes() const {
@@ -192,8 +181,8 @@ uint64_t DiskStore::index_bytes() const {
     return tree_.bytes() + entries_.size() * kMapBytes;
 }
 
-void DiskStore::add(std::span<const int32_t> tokens, Entry entry) {
-    PrefixTree::Node& node = tree_.insert(tokens);
+void DiskStore::add(const Prefix& prefix, Entry entry) {
+    PrefixTree::Node& node = tree_.insert(prefix);
     Snapshot mark;
     mark.position = node.position;
     tree_.attach(node, std::move(mark));
@@ -252,10 +241,10 @@ void DiskStore::start(Job job) {
     wake_.notify_one();
 }
 
-void DiskStore::start_write(std::span<const int32_t> tokens, StatePieces from) {
-    COLUGO_CHECK(!tokens.empty() && !contains(tokens));
-    const auto position = static_cast<int64_t>(tokens.size());
-    const PrefixTree::Node* above = tree_.match(tokens, position).deepest;
+void DiskStore::start_write(const Prefix& prefix, StatePieces from) {
+    const int64_t position = prefix.length();
+    COLUGO_CHECK(position > 0 && !contains(prefix));
+    const PrefixTree::Node* above = tree_.match(prefix, position).deepest;
     Entry entry;
     entry.number = next_number_++;
     entry.place = {position, above != nullptr ? above->position : 0};
@@ -266,14 +255,14 @@ void DiskStore::start_write(std::span<const int32_t> tokens, StatePieces from) {
         most_bytes -= std::min(most_bytes, entries_.at(above).file_bytes);
     }
     start({.kind = Done::Kind::write,
-           .tokens = {tokens.begin(), tokens.end()},
+           .prefix = OwnedPrefix(prefix),
            .pieces = std::move(from),
            .chain = {entry},
            .most_bytes = most_bytes});
 }
 
-void DiskStore::start_read(std::span<const int32_t> tokens, StatePieces to) {
-    const PrefixTree::Node* node = node_of(tokens);
+void DiskStore::start_read(const Prefix& prefix, StatePieces to) {
+    const PrefixTree::Node* node = tree_.find(prefix);
     COLUGO_CHECK(node != nullptr);
     COLUGO_CHECK(static_cast<int64_t>(to.pages.size()) == entries_.at(node).place.end_page());
     std::vector<Entry> chain = {entries_.at(node)};
@@ -282,10 +271,8 @@ void DiskStore::start_read(std::span<const int32_t> tokens, StatePieces to) {
         while (node->position != chain.back().place.parent) node = PrefixTree::snapshot_above(*node);
         chain.push_back(entries_.at(node));
     }
-    start({.kind = Done::Kind::read,
-           .tokens = {tokens.begin(), tokens.end()},
-           .pieces = std::move(to),
-           .chain = std::move(chain)});
+    start(
+        {.kind = Done::Kind::read, .prefix = OwnedPrefix(prefix), .pieces = std::move(to), .chain = std::move(chain)});
 }
 
 void DiskStore::give_up() {
@@ -309,31 +296,31 @@ std::optional<DiskStore::Done> DiskStore::poll() {
     } else {
         end_read(*outcome);
     }
-    return Done{outcome->job.kind, outcome->failure.empty(), std::move(outcome->job.tokens)};
+    return Done{outcome->job.kind, outcome->failure.empty(), std::move(outcome->job.prefix)};
 }
 
 void DiskStore::end_write(const Outcome& outcome) {
-    const std::vector<int32_t>& tokens = outcome.job.tokens;
+    const OwnedPrefix& prefix = outcome.job.prefix;
     if (!outcome.failure.empty()) {
-        options_.log(fmt::format("a snapshot at {} was not kept on disk: {}", tokens.size(), outcome.failure));
+        options_.log(fmt::format("a snapshot at {} was not kept on disk: {}", prefix.tokens.size(), outcome.failure));
         return;
     }
     Entry entry = outcome.job.chain.front();
     entry.last_use = ++clock_;
-    add(tokens, entry);
+    add(prefix, entry);
     keep_limit();
 }
 
 void DiskStore::end_read(const Outcome& outcome) {
-    const auto first = [&](int64_t count) { return std::span(outcome.job.tokens).first(static_cast<size_t>(count)); };
+    const auto node_at = [&](int64_t position) { return tree_.find(outcome.job.prefix.first(position)); };
     if (!outcome.failure.empty()) {
         if (gave_up_) return;
-        const size_t removed = remove_with_those_below(*node_of(first(outcome.failed_position)));
+        const size_t removed = remove_with_those_below(*node_at(outcome.failed_position));
         options_.log(fmt::format("a snapshot at {} was lost on disk, with {} that build on it: {}",
                                  outcome.failed_position, removed - 1, outcome.failure));
         return;
     }
-    for (const Entry& entry : outcome.job.chain) entries_.at(node_of(first(entry.place.position))).last_use = ++clock_;
+    for (const Entry& entry : outcome.job.chain) entries_.at(node_at(entry.place.position)).last_use = ++clock_;
 }
 
 void DiskStore::work() {
@@ -391,7 +378,7 @@ void DiskStore::write(Job& job) {
     Entry& entry = job.chain.front();
     const std::string path = path_of(entry), part = fmt::format("{}{}", path, kPartEnding);
     try {
-        entry.file_bytes = codec_.write(part, job.tokens, entry.place.parent, job.pieces, job.most_bytes);
+        entry.file_bytes = codec_.write(part, job.prefix, entry.place.parent, job.pieces, job.most_bytes);
         if (std::rename(part.c_str(), path.c_str()) != 0) fail_errno("rename", part);
     } catch (...) {
         unlink(part.c_str());
@@ -410,7 +397,7 @@ void DiskStore::read(const Job& job, int64_t& position) {
             continue;
         }
         const std::string path = path_of(entry);
-        codec_.read(path, std::span(job.tokens).first(static_cast<size_t>(position)), entry.place.parent, job.pieces,
+        codec_.read(path, job.prefix.first(position), entry.place.parent, job.pieces,
                     is_parent ? EntryCodec::Part::full_pages : EntryCodec::Part::all);
         // What the next run knows of its last use.
         utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);

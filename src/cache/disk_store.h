@@ -1,4 +1,4 @@
-// Snapshots on disk, found again by their tokens: what a cache in memory had to let go of, or an earlier run left. A
+// Snapshots on disk, found again by their prefixes: what a cache in memory had to let go of, or an earlier run left. A
 // worker thread does all reading and writing; nothing else here waits for the disk, except making a store.
 #pragma once
 
@@ -48,21 +48,21 @@ class DiskStore {
     DiskStore(const DiskStore&) = delete;
     DiskStore& operator=(const DiskStore&) = delete;
 
-    // The position of the deepest entry whose tokens these begin with, no deeper than the limit; 0: none.
-    int64_t deepest(std::span<const int32_t> tokens, int64_t limit) const;
-    // Whether there is an entry of exactly these tokens.
-    bool contains(std::span<const int32_t> tokens) const;
+    // The position of the deepest entry that a prefix begins with, no deeper than the limit; 0: none.
+    int64_t deepest(const Prefix& prefix, int64_t limit) const;
+    // Whether there is an entry of exactly this prefix.
+    bool contains(const Prefix& prefix) const { return tree_.find(prefix) != nullptr; }
 
     // One job at a time: none may be started from the start of one until poll() has told how it ended.
     bool busy() const { return busy_; }
-    // Writes the state behind these tokens, of which there must be no entry. Until the job has ended, nobody may change
+    // Writes the state behind a prefix, of which there must be no entry. Until the job has ended, nobody may change
     // the pieces: where the last page is not full, that is a copy which nobody adds to. Pages below
     // first_page_to_write() may be nullptr.
-    void start_write(std::span<const int32_t> tokens, StatePieces from);
-    int64_t first_page_to_write(std::span<const int32_t> tokens) const;
-    // Fills the pieces with the state of the entry of exactly these tokens, except pages that are nullptr. Until the
+    void start_write(const Prefix& prefix, StatePieces from);
+    int64_t first_page_to_write(const Prefix& prefix) const;
+    // Fills the pieces with the state of the entry of exactly this prefix, except pages that are nullptr. Until the
     // job has ended well, anything may be in them.
-    void start_read(std::span<const int32_t> tokens, StatePieces to);
+    void start_read(const Prefix& prefix, StatePieces to);
 
     struct Done {
         enum class Kind { write, read };
@@ -70,7 +70,7 @@ class DiskStore {
         // After a failed read the entry is gone, and so are those that built on what could not be read; not so when it
         // was given up.
         bool ok = false;
-        std::vector<int32_t> tokens;  // the job's
+        OwnedPrefix prefix;  // the job's
     };
     // The job that was started, if any, fails soon; what was to be read stays on disk.
     void give_up();
@@ -91,7 +91,7 @@ class DiskStore {
     };
     struct Job {
         Done::Kind kind = Done::Kind::write;
-        std::vector<int32_t> tokens;
+        OwnedPrefix prefix;
         StatePieces pieces;
         std::vector<Entry> chain;  // the entry and, on reading, its parents upwards
         uint64_t most_bytes = 0;   // on writing
@@ -113,11 +113,10 @@ class DiskStore {
     };
 
     std::string path_of(const Entry& entry) const;
-    PrefixTree::Node* node_of(std::span<const int32_t> tokens) const;
 
     void scan();
     void take_file(Entry entry);
-    void add(std::span<const int32_t> tokens, Entry entry);
+    void add(const Prefix& prefix, Entry entry);
     void remove(PrefixTree::Node& node);
     size_t remove_with_those_below(PrefixTree::Node& node);
     void keep_limit();

@@ -50,13 +50,13 @@ void DiskTier::take_in(DiskStore::Done done) {
     if (done.kind == DiskStore::Done::Kind::read && done.ok) {
         ++counters_.reads;
         counters_.read_tokens += snapshot->position - cached_before_;
-        if (PrefixTree::Node* node = cache_.adopt(snapshot, done.tokens)) node->stored = true;
+        if (PrefixTree::Node* node = cache_.adopt(snapshot, done.prefix)) node->stored = true;
         return;
     }
     if (done.kind == DiskStore::Done::Kind::write) {
         if (done.ok) ++counters_.writes;
         // What the disk refused once it is not asked again: an idle engine would ask for ever.
-        if (PrefixTree::Node* node = cache_.find(done.tokens)) node->stored = true;
+        if (PrefixTree::Node* node = cache_.find(done.prefix)) node->stored = true;
     }
     cache_.release(snapshot);
 }
@@ -91,8 +91,8 @@ PrefixTree::Node* DiskTier::next_to_write() const {
 
 // False where there is no memory for it now.
 bool DiskTier::write(PrefixTree::Node& node) {
-    const std::vector<int32_t> tokens = PrefixTree::tokens_to(node);
-    if (store_.contains(tokens)) {
+    const OwnedPrefix prefix = PrefixTree::prefix_of(node);
+    if (store_.contains(prefix)) {
         node.stored = true;
         return true;
     }
@@ -101,18 +101,17 @@ bool DiskTier::write(PrefixTree::Node& node) {
     StatePieces pieces{
         .pages = {}, .border = at_work_->border.data(), .rows = at_work_->rows.data(), .tail = at_work_->tail.data()};
     for (const SlotRef& page : at_work_->pages) pieces.pages.push_back(page.data());
-    store_.start_write(tokens, std::move(pieces));
+    store_.start_write(prefix, std::move(pieces));
     return true;
 }
 
-bool DiskTier::fetches(std::span<const int32_t> tokens) {
-    const int64_t stored = store_.deepest(tokens, static_cast<int64_t>(tokens.size()) - 1);
-    const int64_t cached = cache_.look_up(tokens).cached_len;
+bool DiskTier::fetches(const Prefix& prefix) {
+    const int64_t stored = store_.deepest(prefix, prefix.length() - 1);
+    const int64_t cached = cache_.look_up(prefix).cached_len;
     if (stored - cached < kFetchLeast) return false;
     if (store_.busy()) return true;
-    const std::span<const int32_t> prefix = tokens.first(static_cast<size_t>(stored));
     size_t shared = 0;
-    at_work_ = cache_.hold_new(prefix, shared);
+    at_work_ = cache_.hold_new(prefix.first(stored), shared);
     if (at_work_ == nullptr) return false;
     StatePieces pieces{.pages = std::vector<std::byte*>(shared),
                        .border = at_work_->border.data(),
@@ -122,7 +121,7 @@ bool DiskTier::fetches(std::span<const int32_t> tokens) {
         pieces.pages.push_back(at_work_->pages[page].data());
     }
     cached_before_ = cached;
-    store_.start_read(prefix, std::move(pieces));
+    store_.start_read(prefix.first(stored), std::move(pieces));
     return true;
 }
 

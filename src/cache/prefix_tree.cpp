@@ -26,15 +26,20 @@ uint64_t snapshot_bytes(int64_t position) {
 
 }  // namespace
 
+uint64_t PrefixTree::root_bytes(std::string_view scope) {
+    // The map's node: three pointers, a colour, the root with its name, and what the name has behind it.
+    return sizeof(decltype(roots_)::value_type) + 4 * sizeof(void*) + scope.size() + 1;
+}
+
 uint64_t PrefixTree::node_bytes(const Node& node) {
     // The parent's pointer included.
     return sizeof(Node) + sizeof(std::unique_ptr<Node>) + node.tokens.size() * sizeof(int32_t) +
            (node.snapshot ? snapshot_bytes(node.position) : 0);
 }
 
-uint64_t PrefixTree::most_bytes(int64_t length) {
-    return 2 * (sizeof(Node) + sizeof(std::unique_ptr<Node>)) + static_cast<uint64_t>(length) * sizeof(int32_t) +
-           snapshot_bytes(length);
+uint64_t PrefixTree::most_bytes(int64_t length, std::string_view scope) {
+    return root_bytes(scope) + 2 * (sizeof(Node) + sizeof(std::unique_ptr<Node>)) +
+           static_cast<uint64_t>(length) * sizeof(int32_t) + snapshot_bytes(length);
 }
 
 PrefixTree::Node* PrefixTree::child(const Node& node, int32_t token) const {
@@ -42,10 +47,12 @@ PrefixTree::Node* PrefixTree::child(const Node& node, int32_t token) const {
     return at != node.children.end() && (*at)->tokens.front() == token ? at->get() : nullptr;
 }
 
-PrefixTree::Match PrefixTree::match(std::span<const int32_t> tokens, int64_t limit) const {
+PrefixTree::Match PrefixTree::match(const Prefix& prefix, int64_t limit) const {
     Match match;
-    const Node* node = root_.get();
-    while (!tokens.empty()) {
+    const auto root = roots_.find(prefix.scope);
+    if (root == roots_.end()) return match;
+    const Node* node = &root->second;
+    for (std::span<const int32_t> tokens = prefix.tokens; !tokens.empty();) {
         Node* next = child(*node, tokens.front());
         if (next == nullptr) break;
         const size_t common = common_length(tokens, next->tokens);
@@ -58,24 +65,33 @@ PrefixTree::Match PrefixTree::match(std::span<const int32_t> tokens, int64_t lim
     return match;
 }
 
-PrefixTree::Node* PrefixTree::find(std::span<const int32_t> tokens) const {
-    const auto length = static_cast<int64_t>(tokens.size());
-    Node* deepest = match(tokens, length).deepest;
-    return deepest != nullptr && deepest->position == length ? deepest : nullptr;
+PrefixTree::Node* PrefixTree::find(const Prefix& prefix) const {
+    Node* deepest = match(prefix, prefix.length()).deepest;
+    return deepest != nullptr && deepest->position == prefix.length() ? deepest : nullptr;
 }
 
-std::vector<int32_t> PrefixTree::tokens_to(const Node& node) {
+OwnedPrefix PrefixTree::prefix_of(const Node& node) {
     std::vector<int32_t> tokens(static_cast<size_t>(node.position));
     for (const Node* at = &node; at->parent != nullptr; at = at->parent) {
         std::copy(at->tokens.begin(), at->tokens.end(),
                   tokens.begin() + static_cast<std::ptrdiff_t>(at->parent->position));
     }
-    return tokens;
+    return {std::move(tokens), *node.scope};
+}
+
+PrefixTree::Node& PrefixTree::root(std::string_view scope) {
+    const auto known = roots_.find(scope);
+    if (known != roots_.end()) return known->second;
+    const auto made = roots_.try_emplace(std::string(scope)).first;
+    made->second.scope = &made->first;
+    bytes_ += root_bytes(scope);
+    return made->second;
 }
 
 PrefixTree::Node& PrefixTree::add_child(Node& parent, std::span<const int32_t> tokens) {
     auto node = std::make_unique<Node>();
     node->parent = &parent;
+    node->scope = parent.scope;
     node->tokens.assign(tokens.begin(), tokens.end());
     node->position = parent.position + static_cast<int64_t>(tokens.size());
     const auto at = std::lower_bound(parent.children.begin(), parent.children.end(), tokens.front(), first_token_below);
@@ -89,6 +105,7 @@ PrefixTree::Node& PrefixTree::split(Node& node, size_t tokens) {
     auto upper = std::make_unique<Node>();
     Node& parent = *node.parent;
     upper->parent = &parent;
+    upper->scope = parent.scope;
     upper->tokens.assign(node.tokens.begin(), node.tokens.begin() + static_cast<std::ptrdiff_t>(tokens));
     upper->position = parent.position + static_cast<int64_t>(tokens);
     const auto at =
@@ -102,10 +119,10 @@ PrefixTree::Node& PrefixTree::split(Node& node, size_t tokens) {
     return **at;
 }
 
-PrefixTree::Node& PrefixTree::insert(std::span<const int32_t> tokens) {
-    COLUGO_CHECK(!tokens.empty());
-    Node* node = root_.get();
-    while (!tokens.empty()) {
+PrefixTree::Node& PrefixTree::insert(const Prefix& prefix) {
+    COLUGO_CHECK(!prefix.tokens.empty());
+    Node* node = &root(prefix.scope);
+    for (std::span<const int32_t> tokens = prefix.tokens; !tokens.empty();) {
         Node* next = child(*node, tokens.front());
         if (next == nullptr) return add_child(*node, tokens);
         const size_t common = common_length(tokens, next->tokens);
@@ -141,7 +158,13 @@ Snapshot PrefixTree::detach(Node& node) {
 }
 
 void PrefixTree::prune(Node& node) {
-    if (&node == root_.get() || node.snapshot) return;
+    if (node.parent == nullptr) {
+        if (!node.children.empty()) return;
+        bytes_ -= root_bytes(*node.scope);
+        roots_.erase(roots_.find(*node.scope));
+        return;
+    }
+    if (node.snapshot) return;
     if (node.children.size() == 1) return merge_with_only_child(node);
     if (!node.children.empty()) return;
     Node& parent = *node.parent;
@@ -171,8 +194,13 @@ const PrefixTree::Node* PrefixTree::snapshot_above(const Node& node) {
 std::string PrefixTree::fault() const {
     uint64_t bytes = 0;
     size_t snapshots = 0;
-    std::string found = fault_below(*root_, bytes, snapshots);
-    if (!found.empty()) return found;
+    for (const auto& [scope, root] : roots_) {
+        if (root.children.empty()) return fmt::format("the scope {:?} has nothing in it", scope);
+        if (root.scope != &scope) return fmt::format("the root of the scope {:?} has another one's name", scope);
+        bytes += root_bytes(scope);
+        std::string found = fault_below(root, bytes, snapshots);
+        if (!found.empty()) return found;
+    }
     if (bytes != bytes_) return fmt::format("the tree counts {} bytes and has {}", bytes_, bytes);
     if (snapshots != snapshots_.size()) {
         return fmt::format("the tree lists {} snapshots and has {}", snapshots_.size(), snapshots);
@@ -195,6 +223,7 @@ std::string PrefixTree::fault_below(const Node& node, uint64_t& bytes, size_t& s
     for (size_t i = 0; i < node.children.size(); ++i) {
         const Node& child = *node.children[i];
         if (child.parent != &node) return fmt::format("a node at {} has another parent", child.position);
+        if (child.scope != node.scope) return fmt::format("a node at {} is in another scope", child.position);
         if (child.tokens.empty()) return fmt::format("a node at {} adds no token", child.position);
         if (child.position != node.position + static_cast<int64_t>(child.tokens.size())) {
             return fmt::format("a node {} tokens behind {} says it is at {}", child.tokens.size(), node.position,

@@ -140,14 +140,14 @@ RequestId Engine::submit(Request request, std::shared_ptr<RequestListener> liste
     }
     const RequestId id = next_id_++;
     ++outstanding_;
-    mailbox_.push_back(Submit{id, std::move(request), std::move(listener)});
+    mailbox_.emplace_back(std::in_place_type<Submit>, id, std::move(request), std::move(listener));
     wake_.notify_one();
     return id;
 }
 
 void Engine::cancel(RequestId id) {
     const std::lock_guard lock(mutex_);
-    mailbox_.push_back(Cancel{id});
+    mailbox_.emplace_back(std::in_place_type<Cancel>, id);
     wake_.notify_one();
 }
 

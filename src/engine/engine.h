@@ -82,7 +82,7 @@ class Engine {
     // What is wrong with the cache, in a sentence; empty where all holds. For the engine's thread.
     std::string fault() const { return cache_.fault(); }
     // What memory has of a prompt. For the engine's thread.
-    CacheManager::Lookup look_up(std::span<const int32_t> prompt) const { return cache_.look_up(prompt); }
+    CacheManager::Lookup look_up(const Prefix& prompt) const { return cache_.look_up(prompt); }
 
     // What a step fed.
     struct StepRows {

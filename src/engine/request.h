@@ -35,8 +35,11 @@ struct Request {
     std::vector<int64_t> branch_points = {};
     std::vector<int32_t> prediction = {};  // what the reply is likely to contain, for drafts by lookup
     std::optional<SpecParams> spec = {};   // how drafts are made, within what the launch allows; absent: as it allows
-    int priority = 0;                      // a higher one goes first, and may interrupt a lower one
-    bool wants_logits = false;             // of every position
+    // Prefixes are shared, in the cache and while they are read, with requests of the same scope alone; empty: of those
+    // that name none.
+    std::string cache_scope = {};
+    int priority = 0;           // a higher one goes first, and may interrupt a lower one
+    bool wants_logits = false;  // of every position
 };
 
 enum class FinishReason { stop, length, context, cancelled, failed };

@@ -70,7 +70,7 @@ void Scheduler::admit() {
     lacks_memory_ = false;
     for (size_t i = 0; i < waiting_.size();) {
         Sequence& sequence = *waiting_[i];
-        if (waits_for_reader(sequence) || (disk_ != nullptr && disk_->fetches(sequence.tokens()))) {
+        if (waits_for_reader(sequence) || (disk_ != nullptr && disk_->fetches(sequence.prefix()))) {
             ++i;
             continue;
         }
@@ -85,7 +85,7 @@ void Scheduler::admit() {
 
 bool Scheduler::try_start(Sequence& sequence) {
     if (running_.size() == parallel_) return false;
-    std::unique_ptr<Lease> lease = cache_.admit(sequence.tokens(), sequence.worst_length());
+    std::unique_ptr<Lease> lease = cache_.admit(sequence.prefix(), sequence.worst_length());
     lacks_memory_ = !lease;
     if (!lease) return false;
     sequence.start(std::move(lease));
@@ -99,10 +99,10 @@ bool Scheduler::waits_for_reader(Sequence& sequence) {
     const int64_t last = static_cast<int64_t>(sequence.tokens().size()) - 1;
     int64_t cached = -1;
     for (const std::unique_ptr<Sequence>& reader : running_) {
-        if (reader->pending() <= 1) continue;
+        if (reader->pending() <= 1 || reader->request().cache_scope != sequence.request().cache_scope) continue;
         const int64_t common = std::min(common_length(reader->tokens(), sequence.tokens()), last);
         if (common <= reader->fed()) continue;
-        if (cached < 0) cached = cache_.look_up(sequence.tokens()).cached_len;
+        if (cached < 0) cached = cache_.look_up(sequence.prefix()).cached_len;
         if (common - cached < kSharedLeast) continue;
         reader->want_snapshot(common);
         if (!sequence.has_waited()) ++counters_.shared_reads;

@@ -26,6 +26,7 @@ class Sequence {
     const Request& request() const { return request_; }
     RequestId id() const { return id_; }
     const std::vector<int32_t>& tokens() const { return tokens_; }
+    Prefix prefix() const { return {tokens_, request_.cache_scope}; }  // all of its tokens
     int64_t prompt_len() const { return static_cast<int64_t>(request_.prompt.size()); }
     // The most positions it will ever have.
     int64_t worst_length() const { return prompt_len() + limit_; }

@@ -283,6 +283,7 @@ void take_generation(const GenerationFields& fields, const ServedModel& model, s
     request.stop_strings = fields.stop;
     request.top_logprobs = fields.top_logprobs;
     request.spec = fields.speculation;
+    request.cache_scope = fields.cache_scope;
     request.priority = fields.priority;
     body.model = fields.model.empty() ? model.name : fields.model;
     body.include_usage = fields.include_usage;

@@ -13,6 +13,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr size_t kMaxStops = 16;
+constexpr size_t kMaxCacheNameBytes = 512;  // each cached prefix may need its own room for it
 // The sampler's, for temperatures, penalties and biases.
 constexpr double kLeast = 1e-6, kMost = 1e6;
 
@@ -136,6 +137,20 @@ std::string read_prediction(RequestFields& fields) {
     return read_content(*prediction);
 }
 
+std::string read_cache_name(RequestFields& fields, const char* field) {
+    std::string name = fields.string(field).value_or("");
+    if (name.size() > kMaxCacheNameBytes) {
+        fields.refuse_value(field, fmt::format("a text of at most {} bytes", kMaxCacheNameBytes));
+    }
+    return name;
+}
+
+// Of two requests that differ in one of the names, never the same.
+std::string read_cache_scope(RequestFields& fields) {
+    const std::string key = read_cache_name(fields, "prompt_cache_key"), salt = read_cache_name(fields, "cache_salt");
+    return key.empty() && salt.empty() ? "" : fmt::format("{}:{}{}", key.size(), key, salt);
+}
+
 }  // namespace
 
 GenerationFields read_generation_fields(RequestFields& fields, const RequestDefaults& defaults) {
@@ -151,6 +166,7 @@ GenerationFields read_generation_fields(RequestFields& fields, const RequestDefa
     read.response_format = read_response_format(fields);
     read.speculation = read_speculation(fields, defaults.spec);
     read.prediction = read_prediction(fields);
+    read.cache_scope = read_cache_scope(fields);
     read.priority = static_cast<int>(fields.integer("priority", INT32_MIN, INT32_MAX).value_or(0));
     return read;
 }

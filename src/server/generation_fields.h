@@ -36,6 +36,7 @@ struct GenerationFields {
     ResponseFormat response_format = {};
     std::optional<SpecParams> speculation = {};
     std::string prediction = {};
+    std::string cache_scope = {};  // as in Request
     int priority = 0;
 };
 

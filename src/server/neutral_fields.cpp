@@ -9,9 +9,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Fields that only say something about the client, and hints for caches: the cache here goes by tokens.
-constexpr const char* kNotes[] = {"user", "metadata", "safety_identifier", "prompt_cache_key",
-                                  "prompt_cache_retention"};
+// Fields that only say something about the client, and how long it would like a prompt to be kept.
+constexpr const char* kNotes[] = {"user", "metadata", "safety_identifier", "prompt_cache_retention"};
 
 constexpr const char* kOneReply = "a request gets one reply";
 constexpr const char* kTextOnly = "replies are text";
@@ -66,7 +65,6 @@ constexpr NeutralField kNeutralFields[] = {
     {"xtc_probability", "[0]", kNoFilter},
     {"dry_multiplier", "[0]", kNoFilter},
     {"cache_prompt", "[true]", "the cache changes no reply"},
-    {"cache_salt", R"([""])", "there is one cache"},
     {"id_slot", "[-1]", "there are no slots to choose from"},
     {"grammar", R"([""])", kNoGrammar},
     {"json_schema", "[]", kNoGrammar},

@@ -29,7 +29,17 @@ struct Running {
     std::unique_ptr<Lease> lease;
     Tokens tokens;
     int64_t worst_length;
+    size_t scope = 0;
+
+    // As the model sees them: others in each scope, so that a state which crosses from one to another is seen.
+    Tokens seen() const {
+        Tokens of_scope = tokens;
+        of_scope.front() += 1000 * static_cast<int32_t>(scope);
+        return of_scope;
+    }
 };
+
+const std::string kScopes[] = {"", "one", std::string(5000, 'x')};
 
 // Tokens that begin like ones seen before, to any length, and go on at random.
 class TokenSource {
@@ -83,8 +93,9 @@ class RandomRun {
     void start() {
         Running one;
         one.tokens = source_.draw(kLongest);
+        one.scope = source_.below(std::size(kScopes));
         one.worst_length = std::min<int64_t>(kLongest, static_cast<int64_t>(one.tokens.size() + source_.below(40)));
-        one.lease = cache.admit(one.tokens, one.worst_length);
+        one.lease = cache.admit({one.tokens, kScopes[one.scope]}, one.worst_length);
         if (one.lease) running_.push_back(std::move(one));
     }
 
@@ -101,7 +112,7 @@ class RandomRun {
         }
         cache.prepare(*one.lease, count, snapshots);
         if (std::string fault = cache.fault(); !fault.empty()) return "prepared: " + fault;
-        std::string fault = FakeModel::forward(*one.lease, one.tokens, count);
+        std::string fault = FakeModel::forward(*one.lease, one.seen(), count);
         cache.commit(*one.lease, std::span(one.tokens).first(static_cast<size_t>(one.lease->length())));
         return fault;
     }
@@ -157,8 +168,9 @@ TEST(CacheManager, TheFakeModelSeesAPageThatWasNotCopied) {
 class CacheManagerTest : public ::testing::Test {
  protected:
     // A sequence that is fed whole, with snapshots at the given positions, and ended.
-    int64_t run(CacheManager& cache, const Tokens& tokens, const std::vector<int64_t>& snapshots = {}) {
-        std::unique_ptr<Lease> lease = cache.admit(tokens, static_cast<int64_t>(tokens.size()));
+    int64_t run(CacheManager& cache, const Tokens& tokens, const std::vector<int64_t>& snapshots = {},
+                const std::string& scope = "") {
+        std::unique_ptr<Lease> lease = cache.admit({tokens, scope}, static_cast<int64_t>(tokens.size()));
         EXPECT_TRUE(lease);
         const int64_t cached = lease->cached_len();
         std::vector<int64_t> ahead;
@@ -198,9 +210,9 @@ TEST_F(CacheManagerTest, ResumesAtTheExactToken) {
 TEST_F(CacheManagerTest, ASnapshotIsRefusedNotTheRequestWhenMemoryIsShort) {
     CacheManager cache(FakeModel::format(), budget_for(1), kLongest);
     const Tokens tokens = numbers(0, kLongest);
-    std::unique_ptr<Lease> lease = cache.admit(tokens, kLongest);
+    std::unique_ptr<Lease> lease = cache.admit({tokens}, kLongest);
     ASSERT_TRUE(lease);
-    EXPECT_FALSE(cache.admit(numbers(500, 10), 20));  // all of it is promised
+    EXPECT_FALSE(cache.admit({numbers(500, 10)}, 20));  // all of it is promised
     const int64_t wanted[] = {50, 100};
     cache.prepare(*lease, kLongest, wanted);
     EXPECT_EQ(FakeModel::forward(*lease, tokens, kLongest), "");
@@ -230,7 +242,7 @@ TEST_F(CacheManagerTest, AnEvictionAmongTenThousandSnapshotsLastsForAHundred) {
     int next = 0;
     const auto add = [&] {
         const Tokens tokens = numbers(100 * next++, kPage);
-        std::unique_ptr<Lease> lease = cache.admit(tokens, kPage);
+        std::unique_ptr<Lease> lease = cache.admit({tokens}, kPage);
         cache.prepare(*lease, kPage, {});
         FakeModel::forward(*lease, tokens, kPage);
         cache.commit(*lease, tokens);
@@ -244,6 +256,23 @@ TEST_F(CacheManagerTest, AnEvictionAmongTenThousandSnapshotsLastsForAHundred) {
     EXPECT_EQ(cache.fault(), "");
 }
 
+TEST_F(CacheManagerTest, ScopesShareTheBudgetAndNothingElse) {
+    CacheManager cache(FakeModel::format(), budget_for(6), kLongest);
+    const Tokens tokens = numbers(0, 100);
+    for (const char* scope : {"", "a", "b"}) EXPECT_EQ(run(cache, tokens, {50}, scope), 0) << scope;
+    for (const char* scope : {"", "a", "b"}) EXPECT_EQ(run(cache, tokens, {}, scope), 50) << scope;
+    EXPECT_EQ(cache.look_up({tokens, "c"}).matched_len, 0);
+    EXPECT_EQ(cache.tree().num_scopes(), 3u);
+    // What is read in one takes the memory of all others.
+    int runs = 0;
+    for (; cache.look_up({tokens, "a"}).matched_len + cache.look_up({tokens}).matched_len > 0; ++runs) {
+        ASSERT_LT(runs, 100);
+        EXPECT_EQ(run(cache, numbers(1000 * (1 + runs), kLongest), {}, "b"), 0);
+    }
+    EXPECT_GT(runs, 3);
+    EXPECT_EQ(cache.tree().num_scopes(), 1u);
+}
+
 TEST_F(CacheManagerTest, ATooSmallBudgetIsRefusedByItsNumbers) {
     EXPECT_ERROR(ErrorCode::resource_exhausted, "one sequence of 200 tokens",
                  CacheManager(FakeModel::format(), budget_for(1) - 1, kLongest));
@@ -253,7 +282,7 @@ TEST_F(CacheManagerTest, ADroppedLeaseLeavesNothing) {
     CacheManager cache(FakeModel::format(), budget_for(2), kLongest);
     const uint64_t before = cache.budget().used();
     const Tokens tokens = numbers(0, 40);
-    std::unique_ptr<Lease> lease = cache.admit(tokens, 60);
+    std::unique_ptr<Lease> lease = cache.admit({tokens}, 60);
     cache.prepare(*lease, 40, {});
     EXPECT_EQ(FakeModel::forward(*lease, tokens, 40), "");
     cache.commit(*lease, tokens);

@@ -75,7 +75,7 @@ class RandomRun {
         one.tokens.assign(trunk.begin(), trunk.begin() + static_cast<std::ptrdiff_t>(part));
         one.tokens.insert(one.tokens.end(), other.begin() + static_cast<std::ptrdiff_t>(part),
                           other.begin() + static_cast<std::ptrdiff_t>(length));
-        one.lease = cache.admit(one.tokens, static_cast<int64_t>(length));
+        one.lease = cache.admit({one.tokens}, static_cast<int64_t>(length));
         if (one.lease) running_.push_back(std::move(one));
     }
 
@@ -239,7 +239,7 @@ TEST(CachedModel, ASiblingsStateIsSeen) {
     const auto vocab = static_cast<size_t>(harness.config().vocab_size);
     const std::vector<float> expected = harness.logits(trunk, {100});
     for (const bool swapped : {false, true}) {
-        std::unique_ptr<Lease> one = cache.admit(trunk, 100), sibling = cache.admit(test_tokens(100, 512, 2), 100);
+        std::unique_ptr<Lease> one = cache.admit({trunk}, 100), sibling = cache.admit({test_tokens(100, 512, 2)}, 100);
         const Tokens other = test_tokens(100, harness.config().vocab_size, 2);
         for (const int64_t count : {40, 60}) {
             cache.prepare(*one, count, {});

@@ -101,33 +101,39 @@ class TestStore {
         EXPECT_FALSE(store_.poll().has_value());
         return std::move(*done);
     }
-    bool write(const Tokens& tokens) {
+    bool write(const Tokens& tokens, const std::string& scope = "") {
+        const Prefix prefix{tokens, scope};
         State state = State::of(tokens, sizes_);
         StatePieces pieces = state.pieces();
         // What is not needed is not looked at.
-        for (int64_t page = 0; page < store_.first_page_to_write(tokens); ++page) {
+        for (int64_t page = 0; page < store_.first_page_to_write(prefix); ++page) {
             pieces.pages[static_cast<size_t>(page)] = nullptr;
         }
-        store_.start_write(tokens, pieces);
+        store_.start_write(prefix, pieces);
         EXPECT_TRUE(store_.busy());
         const DiskStore::Done done = wait();
         EXPECT_EQ(done.kind, DiskStore::Done::Kind::write);
-        EXPECT_EQ(done.tokens, tokens);
-        EXPECT_EQ(done.ok, store_.contains(tokens));
+        EXPECT_EQ(done.prefix.tokens, tokens);
+        EXPECT_EQ(done.prefix.scope, scope);
+        EXPECT_EQ(done.ok, store_.contains(prefix));
         return done.ok;
     }
     // False where the read fails; never with wrong bytes.
-    bool read(const Tokens& tokens) {
+    bool read(const Tokens& tokens, const std::string& scope = "") {
+        const Prefix prefix{tokens, scope};
         State state = State::empty(static_cast<int64_t>(tokens.size()), sizes_);
-        store_.start_read(tokens, state.pieces());
+        store_.start_read(prefix, state.pieces());
         const DiskStore::Done done = wait();
         EXPECT_EQ(done.kind, DiskStore::Done::Kind::read);
-        EXPECT_EQ(done.tokens, tokens);
-        EXPECT_EQ(done.ok, store_.contains(tokens));
+        EXPECT_EQ(done.prefix.tokens, tokens);
+        EXPECT_EQ(done.prefix.scope, scope);
+        EXPECT_EQ(done.ok, store_.contains(prefix));
         EXPECT_TRUE(!done.ok || state == State::of(tokens, sizes_));
         return done.ok;
     }
-    bool has(const Tokens& tokens) { return store_.contains(tokens) && read(tokens); }
+    bool has(const Tokens& tokens, const std::string& scope = "") {
+        return store_.contains({tokens, scope}) && read(tokens, scope);
+    }
 
     std::vector<std::string> log;
 

@@ -212,7 +212,7 @@ constexpr StateSizes kLargeSizes = {.page = 100'000, .border = 150'000, .rows = 
     for (int32_t conversation = 0;; ++conversation) {
         for (const int64_t position : {40, 300, 310}) {
             const Tokens tokens = tokens_of(conversation, position);
-            if (!store->contains(tokens) && !store.write(tokens)) _exit(1);
+            if (!store->contains({tokens}) && !store.write(tokens)) _exit(1);
         }
     }
 }
@@ -246,7 +246,7 @@ TEST(DiskStore, AKilledWriterLeavesAFolderThatOpensClean) {
         EXPECT_THAT(store.log, IsEmpty());
         EXPECT_EQ(store->num_entries(), left);
         size_t read = 0;
-        for (int32_t conversation = 0; store->contains(tokens_of(conversation, 40)); ++conversation) {
+        for (int32_t conversation = 0; store->contains({tokens_of(conversation, 40)}); ++conversation) {
             for (const int64_t position : {40, 300, 310}) read += store.has(tokens_of(conversation, position)) ? 1 : 0;
         }
         EXPECT_EQ(read, left);

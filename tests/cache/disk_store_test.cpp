@@ -34,18 +34,18 @@ using testing::tokens_of;
 TEST(DiskStore, ReadsBackAChainOfThree) {
     const TempFolder folder;
     TestStore store(folder.path() + "/made/on the way");
-    EXPECT_EQ(store->deepest(tokens_of(1, 200), 200), 0);
+    EXPECT_EQ(store->deepest({tokens_of(1, 200)}, 200), 0);
     EXPECT_TRUE(store.write(tokens_of(1, 40)));
     EXPECT_TRUE(store.write(tokens_of(1, 96)));
-    EXPECT_EQ(store->first_page_to_write(tokens_of(1, 150)), 3);
+    EXPECT_EQ(store->first_page_to_write({tokens_of(1, 150)}), 3);
     EXPECT_TRUE(store.write(tokens_of(1, 150)));
     for (const int64_t position : {150, 40, 96}) EXPECT_TRUE(store.read(tokens_of(1, position)));
 
-    EXPECT_EQ(store->deepest(tokens_of(1, 200), 200), 150);
-    EXPECT_EQ(store->deepest(tokens_of(1, 200), 149), 96);
-    EXPECT_EQ(store->deepest(tokens_of(1, 39), 39), 0);
-    EXPECT_EQ(store->deepest(tokens_of(2, 200), 200), 0);
-    EXPECT_FALSE(store->contains(tokens_of(1, 41)));
+    EXPECT_EQ(store->deepest({tokens_of(1, 200)}, 200), 150);
+    EXPECT_EQ(store->deepest({tokens_of(1, 200)}, 149), 96);
+    EXPECT_EQ(store->deepest({tokens_of(1, 39)}, 39), 0);
+    EXPECT_EQ(store->deepest({tokens_of(2, 200)}, 200), 0);
+    EXPECT_FALSE(store->contains({tokens_of(1, 41)}));
     EXPECT_THAT(store.log, IsEmpty());
     EXPECT_EQ(store->num_entries(), 3u);
     EXPECT_EQ(store->bytes(), bytes_below(folder.path()));
@@ -80,7 +80,7 @@ TEST(DiskStore, PagesNobodyWantsAreNotRead) {
     State state = State::empty(170);
     StatePieces pieces = state.pieces();
     for (const size_t page : {0u, 1u, 3u}) pieces.pages[page] = nullptr;
-    store->start_read(tokens_of(1, 170), pieces);
+    store->start_read({tokens_of(1, 170)}, pieces);
     EXPECT_TRUE(store.wait().ok);
     State expected = State::of(tokens_of(1, 170));
     for (const size_t page : {0u, 1u, 3u}) expected.pages[page] = Bytes(kSizes.page);
@@ -98,18 +98,18 @@ TEST(DiskStore, PiecesLargerThanItsBuffersAreStreamed) {
     State state = State::empty(65, sizes);
     StatePieces pieces = state.pieces();
     pieces.pages[1] = nullptr;
-    store->start_read(tokens_of(1, 65), pieces);
+    store->start_read({tokens_of(1, 65)}, pieces);
     EXPECT_TRUE(store.wait().ok);
     EXPECT_EQ(state.pages[2], State::of(tokens_of(1, 65), sizes).pages[2]);
     // Zeros, which are small on disk and large again in memory.
     State zeros = State::empty(64, sizes);
     const uint64_t before = store->bytes();
-    store->start_write(tokens_of(2, 64), zeros.pieces());
+    store->start_write({tokens_of(2, 64)}, zeros.pieces());
     EXPECT_TRUE(store.wait().ok);
     EXPECT_LT(store->bytes() - before, 100'000u);
     State read = State::of(tokens_of(2, 64), sizes);
     read.rows = zeros.rows;
-    store->start_read(tokens_of(2, 64), read.pieces());
+    store->start_read({tokens_of(2, 64)}, read.pieces());
     EXPECT_TRUE(store.wait().ok);
     EXPECT_EQ(read, zeros);
 }
@@ -136,13 +136,13 @@ TEST(DiskStore, EndsOnlyWhenItsJobHas) {
     State state = State::of(tokens_of(1, 64));
     {
         TestStore store(folder.path());
-        store->start_write(tokens_of(1, 64), state.pieces());
+        store->start_write({tokens_of(1, 64)}, state.pieces());
     }
     State read = State::empty(64);
     {
         TestStore store(folder.path());
         EXPECT_THAT(store.log, IsEmpty());
-        store->start_read(tokens_of(1, 64), read.pieces());
+        store->start_read({tokens_of(1, 64)}, read.pieces());
     }
     EXPECT_EQ(read, state);
 }
@@ -159,16 +159,16 @@ TEST(DiskStore, AJobThatIsGivenUpLosesNothing) {
         if (given_up) store->give_up();
         return store.wait().ok;
     };
-    store->start_write(tokens, pieces);
+    store->start_write({tokens}, pieces);
     EXPECT_FALSE(finish(true));
     EXPECT_THAT(store.log, ElementsAre(HasSubstr("took too long")));
     EXPECT_THAT(files_below(folder.path()), IsEmpty());
-    store->start_write(tokens, pieces);
+    store->start_write({tokens}, pieces);
     EXPECT_TRUE(finish(false));
-    store->start_read(tokens, pieces);
+    store->start_read({tokens}, pieces);
     EXPECT_FALSE(finish(true));
-    EXPECT_TRUE(store->contains(tokens));
-    store->start_read(tokens, pieces);
+    EXPECT_TRUE(store->contains({tokens}));
+    store->start_read({tokens}, pieces);
     EXPECT_TRUE(finish(false));
     EXPECT_EQ(store.log.size(), 1u);
 }
@@ -185,13 +185,13 @@ TEST(DiskStore, ServesOneKeyAndOneSetOfSizes) {
     {
         TestStore store(folder.path(), 1 << 20, "model A", sizes);
         EXPECT_THAT(store.log, ElementsAre(HasSubstr("other settings")));
-        EXPECT_FALSE(store->contains(tokens_of(1, 40)));
+        EXPECT_FALSE(store->contains({tokens_of(1, 40)}));
     }
     std::string elsewhere;
     {
         TestStore store(folder.path(), 1 << 20, "model B");
         EXPECT_THAT(store.log, IsEmpty());
-        EXPECT_FALSE(store->contains(tokens_of(1, 40)));
+        EXPECT_FALSE(store->contains({tokens_of(1, 40)}));
         store.write(tokens_of(1, 41));
         elsewhere = fs::path(file_at(folder.path(), 41)).parent_path();
     }
@@ -204,6 +204,29 @@ TEST(DiskStore, ServesOneKeyAndOneSetOfSizes) {
     }
     TestStore store(folder.path());
     EXPECT_TRUE(store.has(tokens_of(1, 40)));
+}
+
+TEST(DiskStore, AScopesEntriesAreItsOwn) {
+    const TempFolder folder;
+    {
+        TestStore store(folder.path());
+        store.write(tokens_of(1, 40), "a");
+        EXPECT_EQ(store->deepest({tokens_of(1, 100), "a"}, 100), 40);
+        for (const char* scope : {"", "b", "aa"}) {
+            EXPECT_EQ(store->deepest({tokens_of(1, 100), scope}, 100), 0) << scope;
+            EXPECT_EQ(store->first_page_to_write({tokens_of(1, 100), scope}), 0) << scope;
+        }
+        store.write(tokens_of(1, 40));  // the same tokens, another entry
+        store.write(tokens_of(1, 100), "b");
+    }
+    TestStore store(folder.path());
+    EXPECT_THAT(store.log, IsEmpty());
+    EXPECT_EQ(store->num_entries(), 3u);
+    EXPECT_TRUE(store.has(tokens_of(1, 40), "a"));
+    EXPECT_TRUE(store.has(tokens_of(1, 40)));
+    EXPECT_TRUE(store.has(tokens_of(1, 100), "b"));
+    EXPECT_EQ(store->deepest({tokens_of(1, 99), "b"}, 99), 0);
+    EXPECT_EQ(store->deepest({tokens_of(1, 100)}, 100), 40);
 }
 
 TEST(DiskStore, TheLimitTakesTheLeastRecentlyUsedLeaf) {
@@ -225,11 +248,11 @@ TEST(DiskStore, TheLimitTakesTheLeastRecentlyUsedLeaf) {
         EXPECT_TRUE(store.read(tokens_of(2, 64)));
         EXPECT_TRUE(store.read(tokens_of(1, 64)));  // but not the one below
         store.write(tokens_of(4, 64));
-        EXPECT_FALSE(store->contains(tokens_of(1, 100)));
-        EXPECT_TRUE(store->contains(tokens_of(1, 64)));
+        EXPECT_FALSE(store->contains({tokens_of(1, 100)}));
+        EXPECT_TRUE(store->contains({tokens_of(1, 64)}));
         store.write(tokens_of(5, 64));
-        EXPECT_FALSE(store->contains(tokens_of(3, 64)));
-        EXPECT_TRUE(store->contains(tokens_of(2, 64)));
+        EXPECT_FALSE(store->contains({tokens_of(3, 64)}));
+        EXPECT_TRUE(store->contains({tokens_of(2, 64)}));
         EXPECT_LE(store->bytes(), 4 * size + size / 2);
     }
     // A later run knows what was used last, and may have a lower limit.
@@ -264,11 +287,11 @@ TEST(DiskStore, AFileOfTheFarFutureIsTheLastThatWasUsed) {
     timespec times[2] = {{0, UTIME_OMIT}, {13'600'000'000, 0}};  // in the year 2400
     ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
     TestStore store(folder.path(), size + size / 2);
-    EXPECT_TRUE(store->contains(tokens_of(1, 64)));
-    EXPECT_FALSE(store->contains(tokens_of(2, 64)));
+    EXPECT_TRUE(store->contains({tokens_of(1, 64)}));
+    EXPECT_FALSE(store->contains({tokens_of(2, 64)}));
     EXPECT_TRUE(store.write(tokens_of(3, 64)));
     EXPECT_TRUE(store.has(tokens_of(3, 64)));
-    EXPECT_FALSE(store->contains(tokens_of(1, 64)));
+    EXPECT_FALSE(store->contains({tokens_of(1, 64)}));
 }
 
 TEST(DiskStore, WhatExceedsTheLimitByItselfIsNotKept) {
@@ -297,7 +320,7 @@ TEST(DiskStore, HoldsUnderRandomUse) {
             Tokens tokens = tokens_of(static_cast<int32_t>(random() % 3), 1 + random() % 200);
             if (tokens.size() > 50) tokens[50] = static_cast<int32_t>(random() % 2);
             if (tokens.size() > 100) tokens[100] = static_cast<int32_t>(random() % 2);
-            if (store->contains(tokens)) continue;
+            if (store->contains({tokens})) continue;
             if (store.write(tokens)) {
                 written.insert(tokens);
             } else {  // with those above
@@ -305,10 +328,10 @@ TEST(DiskStore, HoldsUnderRandomUse) {
                 store.log.clear();
             }
             ASSERT_LE(store->bytes(), kLimit);
-            const int64_t deepest = store->deepest(tokens, static_cast<int64_t>(tokens.size()) - 1);
+            const int64_t deepest = store->deepest({tokens}, static_cast<int64_t>(tokens.size()) - 1);
             ASSERT_TRUE(deepest == 0 || store.read({tokens.begin(), tokens.begin() + deepest}));
         }
-        evicted += std::erase_if(written, [&](const Tokens& tokens) { return !store->contains(tokens); });
+        evicted += std::erase_if(written, [&](const Tokens& tokens) { return !store->contains({tokens}); });
         ASSERT_EQ(written.size(), store->num_entries());
         for (const Tokens& tokens : written) ASSERT_TRUE(store.read(tokens));
         EXPECT_THAT(store.log, IsEmpty());

@@ -146,7 +146,7 @@ class Patterns {
             std::make_unique<CacheManager>(format, format.fixed_bytes() + 40 * format.sequence_bytes(kText), kText);
         // A snapshot before each column of the second page.
         for (int64_t root = kPage; root < 2 * kPage; ++root) {
-            auto lease = cache_->admit(std::span(text_).first(static_cast<size_t>(root) + 1), kText);
+            auto lease = cache_->admit({std::span(text_).first(static_cast<size_t>(root) + 1)}, kText);
             const auto tokens = std::span(text_).subspan(static_cast<size_t>(lease->length()),
                                                          static_cast<size_t>(root - lease->length()));
             cache_->prepare(*lease, static_cast<int64_t>(tokens.size()), {});
@@ -162,7 +162,7 @@ class Patterns {
     std::optional<bool> holds(const Shape& shape, int64_t root, int accepted) {
         plant(shape, root);
         if (accepted > static_cast<int>(right_.size())) return std::nullopt;
-        auto lease = cache_->admit(std::span(text_).first(static_cast<size_t>(root) + 1), kText);
+        auto lease = cache_->admit({std::span(text_).first(static_cast<size_t>(root) + 1)}, kText);
         EXPECT_EQ(lease->cached_len(), root);
         cache_->prepare(*lease, 1, {}, depths_.empty() ? 0 : depths_.back());
         const SequenceRows rows[] = {{.sequence = &lease->state(),

@@ -105,7 +105,7 @@ class DraftTrees : public ::testing::TestWithParam<Launch> {
     void start(int prompt) {
         Running one;
         for (int i = 0; i < prompt; ++i) one.tokens.push_back(any_token());
-        one.lease = cache_->admit(one.tokens, kLongest);
+        one.lease = cache_->admit({one.tokens}, kLongest);
         ASSERT_TRUE(one.lease);
         cache_->prepare(*one.lease, prompt - 1, {});
         const SequenceRows rows[] = {

@@ -224,6 +224,39 @@ TEST(EngineEquality, FromDiskAfterARestart) {
     }
 }
 
+Request scoped(Request request, std::string scope) {
+    request.cache_scope = std::move(scope);
+    return request;
+}
+
+TEST(EngineEquality, WhatOneScopeReadIsReadAgainInAnother) {
+    EngineHarness harness;
+    const Request plain = request_of(tokens_of(150, 7), 5);
+    for (const std::string scope : {"", "a", "b"}) {
+        const Request request = scoped(plain, scope);
+        const auto first = harness.run(request), again = harness.run(request);
+        EXPECT_EQ(first->result().cached_tokens, 0) << scope;
+        EXPECT_EQ(first->result().matched_tokens, 0) << scope;
+        EXPECT_EQ(again->result().cached_tokens, 149) << scope;
+        cold().expect_same(plain, *first, "first of " + scope);
+        cold().expect_same(plain, *again, "again in " + scope);
+    }
+}
+
+TEST(EngineEquality, ScopesAreKeptApartOnDisk) {
+    const TempFolder folder;
+    const Request plain = request_of(tokens_of(150, 7), 5);
+    EngineHarness({.cache_disk = folder.path()}).run(scoped(plain, "a"));
+    EngineHarness harness({.cache_disk = folder.path()});
+    for (const std::string scope : {"b", "", "a"}) {
+        const auto heard = harness.run(scoped(plain, scope));
+        EXPECT_EQ(heard->result().cached_tokens, scope == "a" ? 149 : 0) << scope;
+        cold().expect_same(plain, *heard, scope);
+    }
+    EXPECT_EQ(harness.engine().metrics().disk.reads, 1);
+    EXPECT_TRUE(harness.log.empty());
+}
+
 TEST(EngineEquality, FromDiskWhatMemoryHadNoRoomFor) {
     const TempFolder folder;
     EngineHarness harness({.parallel = 2, .cached_sequences = 2.2, .cache_disk = folder.path()});
@@ -413,6 +446,25 @@ TEST(Engine, WhatSeveralBeginWithIsReadOnce) {
     }
     EXPECT_EQ(fed, 150 + 4 * (20 + 2));
     EXPECT_EQ(harness.engine().metrics().scheduler.shared_reads, 3);
+}
+
+TEST(Engine, NobodyWaitsForAReaderOfAnotherScope) {
+    const Tokens common = tokens_of(150, 40);
+    EngineHarness harness({.parallel = 4, .max_rows = 32});
+    std::vector<Request> requests;
+    std::vector<EngineHarness::Submitted> submitted;
+    for (uint64_t i = 0; i < 4; ++i) {
+        requests.push_back(scoped(request_of(joined(common, tokens_of(20, 60 + i)), 3), i % 2 == 0 ? "a" : "b"));
+        submitted.push_back(harness.submit(requests.back()));
+    }
+    harness.finish();
+    int64_t fed = 0;
+    for (size_t i = 0; i < 4; ++i) {
+        cold().expect_same(requests[i], *submitted[i].heard, std::to_string(i));
+        fed += submitted[i].heard->result().fed_tokens;
+    }
+    EXPECT_EQ(fed, 2 * 150 + 4 * (20 + 2));
+    EXPECT_EQ(harness.engine().metrics().scheduler.shared_reads, 2);
 }
 
 TEST(Engine, AWaiterGoesOnWhereTheReaderWasCancelled) {

@@ -20,7 +20,7 @@ TEST(ChatFields, WithoutAnyTheLaunchsDefaultsHold) {
                     "stop": null, "max_tokens": null, "stream": null, "tools": null, "tool_choice": null,
                     "logit_bias": null, "response_format": null, "speculation": null, "logprobs": null,
                     "top_logprobs": null, "n": null, "chat_template_kwargs": null, "reasoning_effort": null,
-                    "stream_options": null, "priority": null, "prediction": null, "parallel_tool_calls": null})"}) {
+                    "stream_options": null, "priority": null, "prompt_cache_key": null, "cache_salt": null, "prediction": null, "parallel_tool_calls": null})"}) {
         const ChatRequest request = chat(fields);
         EXPECT_EQ(request.generation.model, "m");
         EXPECT_EQ(request.generation.sampling, test_defaults().sampling);
@@ -31,6 +31,7 @@ TEST(ChatFields, WithoutAnyTheLaunchsDefaultsHold) {
         EXPECT_FALSE(request.generation.include_usage);
         EXPECT_FALSE(request.generation.speculation);
         EXPECT_EQ(request.generation.priority, 0);
+        EXPECT_EQ(request.generation.cache_scope, "");
         EXPECT_TRUE(request.generation.stop.empty());
         EXPECT_TRUE(request.generation.prediction.empty());
         EXPECT_EQ(request.generation.response_format.kind, ResponseFormat::Kind::text);
@@ -406,8 +407,29 @@ TEST(ChatFields, WhatDoesNotActIsNeutralOrRefused) {
     }
 }
 
+TEST(ChatFields, EachPairOfCacheNamesIsItsOwnScope) {
+    std::set<std::string> scopes;
+    for (const char* key : {"", "a", "1", "1:a", "a1:", ":"}) {
+        for (const char* salt : {"", "a", "1", "1:a", "a1:", ":"}) {
+            const std::string fields = ordered_json{{"prompt_cache_key", key}, {"cache_salt", salt}}.dump();
+            const std::string scope = chat(fields).generation.cache_scope;
+            EXPECT_EQ(completion(fields).generation.cache_scope, scope);
+            EXPECT_EQ(scope.empty(), *key == 0 && *salt == 0);
+            scopes.insert(scope);
+        }
+    }
+    EXPECT_EQ(scopes.size(), 36u);
+    EXPECT_EQ(chat(R"({"prompt_cache_key": "x"})").generation.cache_scope,
+              chat(R"({"prompt_cache_key": "x", "cache_salt": ""})").generation.cache_scope);
+    for (const std::string name : {"prompt_cache_key", "cache_salt"}) {
+        EXPECT_NO_THROW(chat(ordered_json{{name, std::string(512, 'x')}}.dump()));
+        expect_refused_chat(ordered_json{{name, std::string(513, 'x')}}.dump(), name, "at most 512 bytes");
+        expect_refused_chat("{\"" + name + "\": 5}", name, "a string");
+    }
+}
+
 TEST(ChatFields, NotesAboutTheClientMaySayAnything) {
-    for (const char* name : {"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"}) {
+    for (const char* name : {"user", "metadata", "safety_identifier", "prompt_cache_retention"}) {
         for (const char* value : {"\"x\"", "{\"a\": 1}", "5"}) {
             EXPECT_THAT(chat("{\"" + std::string(name) + "\": " + value + "}").unknown_fields, IsEmpty()) << name;
         }
