@@ -259,7 +259,7 @@ class Replay {
     void restart() {
         std::map<const Conversation*, int64_t> in_memory;
         for (const auto& [conversation, prompt] : last_prompts_) {
-            in_memory[conversation] = engine_->look_up({prompt}).cached_len;
+            in_memory[conversation] = engine_->in_memory({prompt}).cached_len;
         }
         const DiskCounters written = engine_->metrics().disk;
         engine_.reset();

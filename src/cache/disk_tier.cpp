@@ -105,10 +105,15 @@ bool DiskTier::write(PrefixTree::Node& node) {
     return true;
 }
 
-bool DiskTier::fetches(const Prefix& prefix) {
+int64_t DiskTier::would_fetch(const Prefix& prefix) const {
     const int64_t stored = store_.deepest(prefix, prefix.length() - 1);
+    return stored - cache_.look_up(prefix).cached_len >= kFetchLeast ? stored : 0;
+}
+
+bool DiskTier::fetches(const Prefix& prefix) {
+    const int64_t stored = would_fetch(prefix);
+    if (stored == 0) return false;
     const int64_t cached = cache_.look_up(prefix).cached_len;
-    if (stored - cached < kFetchLeast) return false;
     if (store_.busy()) return true;
     size_t shared = 0;
     at_work_ = cache_.hold_new(prefix.first(stored), shared);

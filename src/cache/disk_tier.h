@@ -29,6 +29,8 @@ class DiskTier {
     // Gives the worker something to write, where it has nothing to do: what memory may soon have no room for or, when
     // the engine is idle, anything that is worth it.
     void write_behind(bool idle);
+    // Tokens of the snapshot that is worth reading for a sequence that begins so; 0: there is none.
+    int64_t would_fetch(const Prefix& prefix) const;
     // Whether a sequence that begins so had better wait: the disk has more of it than memory, and reads it.
     bool fetches(const Prefix& prefix);
     // Writes what is worth it, the most valuable first, for so many seconds at most. No lease may be left.

@@ -151,6 +151,15 @@ void Engine::cancel(RequestId id) {
     wake_.notify_one();
 }
 
+std::future<CacheManager::Lookup> Engine::look_up(OwnedPrefix prompt) {
+    std::promise<CacheManager::Lookup> found;
+    std::future<CacheManager::Lookup> future = found.get_future();
+    const std::lock_guard lock(mutex_);
+    mailbox_.emplace_back(std::in_place_type<LookUp>, std::move(prompt), std::move(found));
+    wake_.notify_one();
+    return future;
+}
+
 void Engine::stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -179,18 +188,30 @@ void Engine::take_messages() {
         taken_.swap(mailbox_);
     }
     for (Message& message : taken_) {
-        if (auto* submit = std::get_if<Submit>(&message)) {
-            ++counted_.submitted;
-            auto sequence =
-                std::make_unique<Sequence>(submit->id, std::move(submit->request), std::move(submit->listener),
-                                           model_.config().vocab_size, model_.plan().ctx_size, model_.spec());
-            sequence->result().weight_bytes_per_pass = model_.weight_bytes_per_pass();
-            scheduler_.add(std::move(sequence));
-        } else if (Sequence* sequence = scheduler_.find(std::get<Cancel>(message).id)) {
-            finish(*sequence, FinishReason::cancelled);
-        }
+        std::visit([this](auto& one) { receive(one); }, message);
     }
     taken_.clear();
+}
+
+void Engine::receive(Submit& submit) {
+    ++counted_.submitted;
+    auto sequence = std::make_unique<Sequence>(submit.id, std::move(submit.request), std::move(submit.listener),
+                                               model_.config().vocab_size, model_.plan().ctx_size, model_.spec());
+    sequence->result().weight_bytes_per_pass = model_.weight_bytes_per_pass();
+    scheduler_.add(std::move(sequence));
+}
+
+void Engine::receive(const Cancel& cancel) {
+    if (Sequence* sequence = scheduler_.find(cancel.id)) finish(*sequence, FinishReason::cancelled);
+}
+
+void Engine::receive(LookUp& look_up) {
+    CacheManager::Lookup found = cache_.look_up(look_up.prompt);
+    if (disk_) {
+        const int64_t stored = disk_->would_fetch(look_up.prompt);
+        found = {std::max(found.cached_len, stored), std::max(found.matched_len, stored)};
+    }
+    look_up.found.set_value(found);
 }
 
 bool Engine::step() {

@@ -1,10 +1,11 @@
-// The engine: many sequences over one model and one cache. Any thread may submit and cancel; one thread calls step(),
-// or run(), and owns everything else.
+// The engine: many sequences over one model and one cache. Any thread may submit, cancel and look up; one thread calls
+// step(), or run(), and owns everything else.
 #pragma once
 
 #include <array>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -69,6 +70,9 @@ class Engine {
     RequestId submit(Request request, std::shared_ptr<RequestListener> listener);
     // The request ends before its next token, unless it has ended already.
     void cancel(RequestId id);
+    // What a request with this prompt would find, in memory or on disk, were it the next one to begin. Told after the
+    // step that is being taken; nothing of the cache changes by it, not even what is evicted first.
+    std::future<CacheManager::Lookup> look_up(OwnedPrefix prompt);
 
     // One turn: takes messages in, feeds one batch, gives tokens out. False when there was nothing to do.
     bool step();
@@ -82,7 +86,7 @@ class Engine {
     // What is wrong with the cache, in a sentence; empty where all holds. For the engine's thread.
     std::string fault() const { return cache_.fault(); }
     // What memory has of a prompt. For the engine's thread.
-    CacheManager::Lookup look_up(const Prefix& prompt) const { return cache_.look_up(prompt); }
+    CacheManager::Lookup in_memory(const Prefix& prompt) const { return cache_.look_up(prompt); }
 
     // What a step fed.
     struct StepRows {
@@ -100,9 +104,16 @@ class Engine {
     struct Cancel {
         RequestId id;
     };
-    using Message = std::variant<Submit, Cancel>;
+    struct LookUp {
+        OwnedPrefix prompt;
+        std::promise<CacheManager::Lookup> found;
+    };
+    using Message = std::variant<Submit, Cancel, LookUp>;
 
     void take_messages();
+    void receive(Submit& submit);
+    void receive(const Cancel& cancel);
+    void receive(LookUp& look_up);
     std::unique_ptr<DiskTier> open_disk(const Options& options);
     void wait_for_disk();
     void draft(std::span<const Scheduler::Turn> turns);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -14,6 +15,7 @@
 #include "server/divergence.h"
 #include "server/index_page.h"
 #include "server/json_text.h"
+#include "server/prompt_report.h"
 #include "text/detokenizer.h"
 
 namespace colugo {
@@ -24,7 +26,8 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::string_view kJson = "application/json";
-constexpr auto kGlance = std::chrono::milliseconds(100);  // at a connection that may be gone
+constexpr auto kGlance = std::chrono::milliseconds(100);    // at a connection that may be gone
+constexpr auto kStepGlance = std::chrono::milliseconds(5);  // at a step that may be over
 
 // In a time that does not depend on where the two differ.
 bool same_secret(std::string_view given, std::string_view expected) {
@@ -49,8 +52,9 @@ struct ApiServer::Reply {
 struct ApiServer::Route {
     enum class Kind : uint8_t {
         quick,
-        text,   // renders or tokenizes
-        reply,  // by the model
+        text,    // renders or tokenizes
+        prompt,  // and asks what is cached of it
+        reply,   // by the model
     };
     std::string_view method, path;
     Kind kind;
@@ -93,7 +97,7 @@ const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::s
         {.method = "GET", .path = "/metrics", .kind = Kind::quick, .answer = &ApiServer::get_metrics},
         {.method = "POST", .path = "/tokenize", .kind = Kind::text, .answer = &ApiServer::post_tokenize},
         {.method = "POST", .path = "/detokenize", .kind = Kind::text, .answer = &ApiServer::post_detokenize},
-        {.method = "POST", .path = "/apply-template", .kind = Kind::text, .answer = &ApiServer::post_apply_template},
+        {.method = "POST", .path = "/apply-template", .kind = Kind::prompt},
         {.method = "POST", .path = "/v1/chat/completions", .kind = Kind::reply, .reply = &ApiServer::chat_reply},
         {.method = "POST", .path = "/v1/completions", .kind = Kind::reply, .reply = &ApiServer::completion_reply},
     };
@@ -180,6 +184,10 @@ asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
         co_await give(exchange, std::move(reply));
         co_return;
     }
+    if (route->kind == Route::Kind::prompt) {
+        co_await give_prompt(exchange);
+        co_return;
+    }
     Answer answer;
     if (route->kind == Route::Kind::text) {
         answer = co_await on_text_thread([&] { return (this->*route->answer)(request); });
@@ -262,13 +270,23 @@ ApiServer::Answer ApiServer::post_detokenize(const HttpRequest& request) {
     return {compact_json({{"content", text}})};
 }
 
-ApiServer::Answer ApiServer::post_apply_template(const HttpRequest& request) {
-    const ChatRequest chat = read_chat_request(parse_request_body(request.body), options_.defaults);
-    const RenderedPrompt prompt = render_prompt(text_, chat);
-    const std::vector<int32_t> tokens = text_.encode(prompt);
-    const std::vector<int64_t> points = branch_points(text_, chat_input(chat), tokens);
-    return {compact_json(
-        {{"prompt", prompt.text}, {"tokens", tokens}, {"count", tokens.size()}, {"branch_points", points}})};
+// What is cached only the engine's thread knows, which may be in the middle of a step.
+asio::awaitable<void> ApiServer::give_prompt(HttpExchange& exchange) {
+    const std::optional<PromptReport> report = co_await on_text_thread([&] {
+        return std::make_optional<PromptReport>(
+            text_, read_chat_request(parse_request_body(exchange.request().body), options_.defaults));
+    });
+    std::future<CacheManager::Lookup> found = source_.look_up(report->prefix());
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    while (found.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+        if (exchange.is_closed()) co_return;
+        if (interrupted_) throw ApiError(503, "server_shutting_down", "", "the server is shutting down");
+        timer.expires_after(kStepGlance);
+        co_await timer.async_wait(asio::use_awaitable);
+    }
+    const CacheManager::Lookup lookup = found.get();
+    std::string body = co_await on_text_thread([&] { return compact_json(report->body(lookup)); });
+    co_await exchange.reply(200, kJson, std::move(body));
 }
 
 namespace {

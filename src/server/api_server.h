@@ -80,10 +80,10 @@ class ApiServer {
     Answer get_metrics(const HttpRequest& request);
     Answer post_tokenize(const HttpRequest& request);
     Answer post_detokenize(const HttpRequest& request);
-    Answer post_apply_template(const HttpRequest& request);
 
     Reply chat_reply(std::string_view body);
     Reply completion_reply(std::string_view body);
+    boost::asio::awaitable<void> give_prompt(HttpExchange& exchange);
     boost::asio::awaitable<void> give(HttpExchange& exchange, Reply reply);
     boost::asio::awaitable<std::optional<RequestResult>> follow(HttpExchange& exchange, bool stream, ReplyBody& body,
                                                                 Submission& submission, ReplyChannel& channel);

@@ -28,7 +28,7 @@ void add_system_message(Messages& messages, Message message) {
     if (last.role == Role::system) return append_paragraph(last.content, message.content);
     if (is_blank(message.content)) return;
     if (last.role != Role::assistant) return append_paragraph(last.content, reminder(message.content));
-    messages.push_back({.role = Role::user, .content = reminder(message.content)});
+    messages.push_back({.role = Role::user, .content = reminder(message.content), .index = message.index});
 }
 
 // The tool messages behind an assistant's message with `calls`. Results that none of them asked for come last.
@@ -78,6 +78,7 @@ std::vector<Message> read_conversation(RequestFields& fields, const std::vector<
     for (size_t i = 0; i < list->size(); ++i) {
         const auto& headers = i == 0 ? dropped_headers : std::vector<std::string>{};
         Message message = read_message((*list)[i], fmt::format("messages[{}]", i), headers, unknown);
+        message.index = i;
         if (message.role == Role::system) {
             add_system_message(messages, std::move(message));
         } else {

@@ -22,10 +22,8 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens)
     return text;
 }
 
-std::string in_quotes(std::string_view text) {
-    std::string storage;
-    const std::string valid(to_valid_utf8(text.substr(0, kShownBytes), storage));
-    return nlohmann::json(valid).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string in_quotes(const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -44,18 +42,29 @@ std::string_view changing_thing(std::string_view text) {
     return {};
 }
 
-std::string divergence_note(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t matched) {
-    if (matched <= 0 || matched >= std::ssize(prompt)) return {};
+std::optional<Divergence> find_divergence(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
+                                          int64_t matched) {
+    if (matched <= 0 || matched >= std::ssize(prompt)) return std::nullopt;
     const std::string before = text_of(tokenizer, prompt.first(static_cast<size_t>(matched)));
     const auto near_begin = static_cast<size_t>(std::max<int64_t>(matched - kTokensBefore, 0));
     const std::string near = text_of(tokenizer, prompt.subspan(near_begin, static_cast<size_t>(matched) - near_begin));
     const std::string behind =
         text_of(tokenizer, prompt.subspan(static_cast<size_t>(matched),
                                           std::min(kShownBytes, prompt.size() - static_cast<size_t>(matched))));
-    std::string note =
-        fmt::format("parts from what was read at token {}, byte {}: {}", matched, before.size(), in_quotes(behind));
-    const std::string_view thing = changing_thing(near + behind.substr(0, kShownBytes));
-    if (!thing.empty()) note += fmt::format(", by {} as it seems", thing);
+    const std::string shown = behind.substr(0, kShownBytes);
+    std::string storage;
+    return Divergence{.token = matched,
+                      .byte = before.size(),
+                      .text = std::string(to_valid_utf8(shown, storage)),
+                      .thing = changing_thing(near + shown)};
+}
+
+std::string divergence_note(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t matched) {
+    const std::optional<Divergence> found = find_divergence(tokenizer, prompt, matched);
+    if (!found) return {};
+    std::string note = fmt::format("parts from what was read at token {}, byte {}: {}", found->token, found->byte,
+                                   in_quotes(found->text));
+    if (!found->thing.empty()) note += fmt::format(", by {} as it seems", found->thing);
     return note;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct Message {
     // Of a tool.
     std::string call_id = {};
     std::string name = {};  // of whoever speaks
+    // In the request's list: of several that became one, the first one's; nothing: it was put there.
+    std::optional<size_t> index = {};
 
     // Whether a template takes it for what the user wants: some take results of tools from the user too.
     bool is_query() const;

@@ -115,6 +115,12 @@ void ScriptedSource::cancel(RequestId id) {
     wake_.notify_one();
 }
 
+std::future<CacheManager::Lookup> ScriptedSource::look_up(OwnedPrefix) {
+    std::promise<CacheManager::Lookup> nothing;
+    nothing.set_value({});
+    return nothing.get_future();
+}
+
 EngineMetrics ScriptedSource::metrics() const {
     const std::lock_guard lock(mutex_);
     return metrics_;

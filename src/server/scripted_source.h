@@ -44,6 +44,7 @@ class ScriptedSource : public ReplySource {
 
     RequestId submit(Request request, std::shared_ptr<RequestListener> listener) override;
     void cancel(RequestId id) override;
+    std::future<CacheManager::Lookup> look_up(OwnedPrefix prompt) override;
     EngineMetrics metrics() const override;
 
  private:

@@ -74,6 +74,38 @@ class ServeNanoTest(ProgramCase):
         status, body = self.server.post("/v1/chat/completions", {"messages": messages, "prompt_cache_key": "x" * 513})
         self.assertEqual((status, body["error"]["param"]), (400, "prompt_cache_key"))
 
+    def test_a_prompts_report_foretells_what_is_cached(self):
+        messages = [{"role": "system", "content": "You tell beforehand. " * 20}, user(TASK)]
+        key = {"prompt_cache_key": "report", "tools": [BASH]}
+
+        def report():
+            status, body = self.server.post("/apply-template", {"messages": messages, **key})
+            self.assertEqual(status, 200)
+            return body
+
+        body = report()
+        self.assertEqual((body["cached_tokens"], body["matched_tokens"], body["divergence"]), (0, 0, None))
+        for turn in range(3):
+            queries = self.server.metric("colugo:prefix_cache_queries_total")
+            foretold = [report() for _ in range(3)]
+            self.assertEqual(foretold[0], foretold[2])
+            self.assertEqual(self.server.metric("colugo:prefix_cache_queries_total"), queries)
+            reply = self.server.chat(messages, max_tokens=60, **key)
+            self.assertEqual(self.cached(reply), foretold[0]["cached_tokens"])
+            self.assertEqual(reply["usage"]["prompt_tokens"], foretold[0]["count"])
+            if turn > 0:
+                self.assertGreater(foretold[0]["cached_tokens"], 0.9 * known)
+            known = reply["usage"]["prompt_tokens"]
+            messages += [reply["choices"][0]["message"], user(f"And step {turn}?")]
+        # Another word in the second message.
+        messages[1] = user("Where at all is it?")
+        body = report()
+        self.assertEqual(body["divergence"]["message"], 1)
+        self.assertTrue(body["prompt"].encode()[body["divergence"]["byte"]:].decode().startswith(body["divergence"]["text"]))
+        self.assertLessEqual(body["cached_tokens"], body["matched_tokens"])
+        self.assertEqual(body["divergence"]["token"], body["matched_tokens"])
+        self.assertEqual(self.cached(self.server.chat(messages, max_tokens=1, **key)), body["cached_tokens"])
+
     def test_streams_and_drafts_change_nothing(self):
         for temperature, seed in ((0, 1), (0.8, 5), (1.5, 6)):
             fields = {"tools": [BASH], "temperature": temperature, "seed": seed, "max_tokens": 80, "logprobs": True, "top_logprobs": 2}

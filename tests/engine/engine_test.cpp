@@ -257,6 +257,51 @@ TEST(EngineEquality, ScopesAreKeptApartOnDisk) {
     EXPECT_TRUE(harness.log.empty());
 }
 
+// As often as it likes, from any thread.
+CacheManager::Lookup found(EngineHarness& harness, const Request& request) {
+    std::future<CacheManager::Lookup> answer =
+        harness.engine().look_up(OwnedPrefix(request.prompt, request.cache_scope));
+    harness.step();
+    return answer.get();
+}
+
+TEST(Engine, LookingUpTellsWhatTheNextRequestFindsAndChangesNothing) {
+    EngineHarness asked, silent;
+    for (int turn = 0; turn < 6; ++turn) {
+        Request request =
+            request_of(joined(tokens_of(150, 7), tokens_of(10 + turn, 20 + static_cast<uint64_t>(turn))), 2);
+        if (turn % 3 == 2) request.cache_scope = "a";
+        for (int again = 0; again < 3; ++again) {
+            const CacheManager::Lookup lookup = found(asked, request);
+            const auto expected = again == 2 ? silent.run(request)->result() : RequestResult{};
+            if (again < 2) continue;
+            EXPECT_EQ(lookup.cached_len, expected.cached_tokens) << turn;
+            EXPECT_EQ(lookup.matched_len, expected.matched_tokens) << turn;
+        }
+        asked.run(request);
+    }
+    const EngineMetrics metrics = asked.engine().metrics(), other = silent.engine().metrics();
+    EXPECT_EQ(metrics.cache.queries, other.cache.queries);
+    EXPECT_EQ(metrics.cache.hit_tokens, other.cache.hit_tokens);
+    EXPECT_EQ(metrics.snapshots, other.snapshots);
+    EXPECT_EQ(metrics.used_bytes, other.used_bytes);
+    EXPECT_GT(metrics.cache.hits, 2);
+}
+
+TEST(Engine, LookingUpTellsWhatTheDiskHas) {
+    const TempFolder folder;
+    const Request request = request_of(tokens_of(150, 7), 5);
+    EngineHarness({.cache_disk = folder.path()}).run(request);
+    EngineHarness harness({.cache_disk = folder.path()});
+    EXPECT_EQ(found(harness, request).cached_len, 149);
+    EXPECT_EQ(found(harness, request).matched_len, 149);
+    EXPECT_EQ(harness.engine().metrics().disk.reads, 0);
+    Request other = request;
+    other.cache_scope = "a";
+    EXPECT_EQ(found(harness, other).cached_len, 0);
+    EXPECT_EQ(harness.run(request)->result().cached_tokens, 149);
+}
+
 TEST(EngineEquality, FromDiskWhatMemoryHadNoRoomFor) {
     const TempFolder folder;
     EngineHarness harness({.parallel = 2, .cached_sequences = 2.2, .cache_disk = folder.path()});
