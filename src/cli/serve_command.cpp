@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_flags.h"
 #include "cli/model_loading.h"
+#include "cli/progress_bar.h"
 #include "cli/sampling_flags.h"
 #include "cli/service_notify.h"
 #include "cli/template_flags.h"
@@ -18,6 +19,7 @@
 #include "cli/whole_number.h"
 #include "server/scripted_source.h"
 #include "server/serving.h"
+#include "server/warm_up.h"
 
 namespace colugo {
 
@@ -44,11 +46,12 @@ class ServeCommand {
     std::string api_key() const;
     ApiServer::Options api_options(const ModelText& text, const ModelConfig& config) const;
     Outcome serve_model();
+    void warm(ReplySource& source, std::vector<WarmPrompt> prompts, int64_t ctx_size) const;
     Outcome serve_script();
     Outcome run(const ModelText& text, const ServedModel& served, ReplySource& source, ApiServer::Options options);
 
     std::string model_ = "nano";
-    std::string alias_, api_key_, api_key_file_;
+    std::string alias_, api_key_, api_key_file_, warm_file_;
     std::vector<std::string> cors_origins_;
     bool insecure_ = false;
     ServingOptions serving_;
@@ -63,6 +66,9 @@ ServeCommand::ServeCommand(CLI::App& app) : model_flags_(app) {
                    "The checkpoint's folder, a model that comes with colugo, or scripted:FILE, replies from a file")
         ->capture_default_str();
     app.add_option("-a,--alias", alias_, "The model's name for clients (default: its folder's)");
+    app.add_option("--warm", warm_file_,
+                   "A file with the body of a chat request on each line, whose prompts are read before the first one")
+        ->type_name("FILE");
     add_network_options(app);
     sampling_.add(app);
     template_.add(app);
@@ -123,6 +129,9 @@ Outcome ServeCommand::execute() {
                                                          "--insecure to serve them without a key",
                                                          serving_.host));
     }
+    if (!warm_file_.empty() && model_.starts_with(kScripted)) {
+        throw CLI::ValidationError("--warm", "a script has no cache; expected a model beside it");
+    }
     check_listening(serving_.host, serving_.port);  // before a model is read
     return model_.starts_with(kScripted) ? serve_script() : serve_model();
 }
@@ -134,6 +143,8 @@ Outcome ServeCommand::serve_model() {
     const TokenMask tokens = text.token_mask(config);
     print_notices(text.notices(config));
     ApiServer::Options options = api_options(text, config);
+    std::vector<WarmPrompt> prompts;
+    if (!warm_file_.empty()) prompts = read_warm_file(warm_file_, text, options.defaults);  // before a model is read
     const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));
     const MemoryPlan& plan = model->plan();
     options.defaults.spec = model->spec();
@@ -159,7 +170,21 @@ Outcome ServeCommand::serve_model() {
                     count_text(static_cast<uint64_t>(plan.parallel), "request"), plan.ctx_size,
                     bytes_text(plan.weight_bytes), bytes_text(plan.cache_bytes), plan.cached_tokens()));
     EngineSource source(engine);
+    warm(source, std::move(prompts), plan.ctx_size);
     return run(text, served, source, std::move(options));
+}
+
+void ServeCommand::warm(ReplySource& source, std::vector<WarmPrompt> prompts, int64_t ctx_size) const {
+    if (prompts.empty()) return;
+    ProgressBar bar("reading prompts");
+    const WarmUp done = warm_up(source, std::move(prompts), ctx_size, [&](uint64_t tokens, uint64_t total) {
+        if (interrupted()) throw Interrupted{};
+        bar.update(tokens, total);
+    });
+    bar.finish();
+    for (const std::string& note : done.notes) say(fmt::format("{}: {}", warm_file_, note));
+    say(fmt::format("{}: {} read, {} tokens, of which {} were there already", warm_file_,
+                    count_text(static_cast<uint64_t>(done.prompts), "prompt"), done.tokens, done.cached));
 }
 
 // With nano's tokenizer and template.

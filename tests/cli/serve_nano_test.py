@@ -2,8 +2,9 @@
 """colugo serve with nano: serve_nano_test.py COLUGO FIXTURES_DIR [unittest arguments]."""
 import concurrent.futures
 import json
+import re
 
-from program import COLUGO, ProgramCase, main
+from program import COLUGO, ProgramCase, colugo, main
 from serving import Server, joined, until
 
 BASH = {"type": "function", "function": {
@@ -219,6 +220,58 @@ class ServeNanoTest(ProgramCase):
             message, _ = joined(self.server.stream_chat("x", temperature=2.0, seed=seed, max_tokens=60, top_k=0, top_p=1.0,
                                                         min_p=0.0, logit_bias={str(token): 8 for token in range(128, 256)}))
             self.assertEqual(message, body["choices"][0]["message"])
+
+    def test_what_was_read_beforehand_is_cached(self):
+        system = {"role": "system", "content": "You are prepared. " * 40}
+        bodies = [{"messages": [system, user("Anything")], "tools": [BASH]},
+                  {"messages": [system, user("Anything")], "tools": [BASH], "prompt_cache_key": "k", "temperature": 0.5},
+                  {"messages": [system, user("word " * 600)]}]
+        path = self.path("warm.jsonl", "\n\n".join(map(json.dumps, bodies)) + "\n")
+        with Server(COLUGO, "-c", 512, "--reasoning", "off", "--warm", path) as server:
+            self.assertEqual(server.get("/health/ready")[0], 200)
+            listening = next(i for i, line in enumerate(server.log) if line.startswith("serving "))
+            said = [line for line in server.log[:listening] if path in line]
+            self.assertEqual(len(said), 2, server.log)
+            self.assertRegex(said[0], r"line 5 was not read: its \d+ tokens leave no room in a context of 512")
+            self.assertRegex(said[1], r"2 prompts read, \d+ tokens, of which 0 were there already")
+            for fields in ({}, {"prompt_cache_key": "k"}, {"prompt_cache_key": "other"}):
+                body = server.chat([system, user(TASK)], tools=[BASH], max_tokens=1, **fields)
+                share = self.cached(body) / body["usage"]["prompt_tokens"]
+                if "other" in fields.values():
+                    self.assertEqual(share, 0)
+                else:
+                    self.assertGreater(share, 0.8)
+            self.assertEqual(server.end(), 0)
+
+    def test_what_the_cache_has_no_room_for_is_named(self):
+        bodies = [{"messages": [user(f"{i} " + f"word{i} " * 300)]} for i in range(40)]
+        path = self.path("warm.jsonl", "\n".join(map(json.dumps, bodies)))
+        with Server(COLUGO, "-c", 2048, "-np", 1, "--cache-gib", 0.02, "--warm", path) as server:
+            named = {}
+            for line in server.log:
+                found = re.search(r"of line (\d+), (\d+) of (\d+) tokens are in the cache", line)
+                if found:
+                    named[int(found[1]) - 1] = int(found[2])
+            self.assertTrue(0 < len(named) < len(bodies), server.log)
+            for i, body in enumerate(bodies):
+                report = server.post("/apply-template", body)[1]
+                if i in named:
+                    self.assertEqual(report["cached_tokens"], named[i])
+                self.assertEqual(report["cached_tokens"] < report["branch_points"][-1], i in named, i)
+
+    def test_a_wrong_line_of_the_file_is_named_before_anything_is_served(self):
+        good = json.dumps({"messages": [user("x")]})
+        for line, words in (("{", "is not JSON"), ('{"messages": []}', "messages is a list of 0"), ('{"prompt": "x"}', "prompt"),
+                            ('{"messages": [{"role": "user", "content": "x"}], "prompt_cache_key": 5}', "prompt_cache_key is 5")):
+            path = self.path("warm.jsonl", f"{good}\n{line}\n{good}\n")
+            result = colugo("serve", "--port", 0, "--warm", path)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"{path}, line 2: ", result.stderr.decode())
+            self.assertIn(words, result.stderr.decode())
+            self.assertNotIn("serving", result.stderr.decode())
+        self.assertIn("there is no file", colugo("serve", "--port", 0, "--warm", "/nowhere").stderr.decode())
+        script = self.path("script", '{"text": "x"}')
+        self.assertEqual(colugo("serve", "--model", f"scripted:{script}", "--warm", path).returncode, 2)
 
     def test_the_context_ends(self):
         with Server(COLUGO, "-c", 256) as server:
