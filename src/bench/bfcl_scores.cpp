@@ -1,0 +1,122 @@
+#include "bench/bfcl_scores.h"
+
+#include <cmath>
+#include <string>
+
+namespace colugo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Mean {
+ public:
+    void add(double value) {
+        sum_ += value;
+        ++count_;
+    }
+    bool empty() const { return count_ == 0; }
+    double value() const { return empty() ? 0 : sum_ / static_cast<double>(count_); }
+
+ private:
+    double sum_ = 0;
+    size_t count_ = 0;
+};
+
+double percent(double share) {
+    return std::round(share * 1e4) / 1e2;
+}
+
+BfclCount sum_of(const BfclScores& scores, auto belongs) {
+    BfclCount sum;
+    for (size_t i = 0; i < scores.subsets.size(); ++i) {
+        if (!belongs(bfcl_subsets()[i])) continue;
+        sum.asked += scores.subsets[i].asked;
+        sum.answered += scores.subsets[i].answered;
+        sum.right += scores.subsets[i].right;
+    }
+    return sum;
+}
+
+Json category_percents(const BfclScores& scores) {
+    Json percents = Json::object();
+    for (const BfclCategory category : kBfclCategories) {
+        if (scores.has(category)) percents[std::string(category_name(category))] = percent(scores.category(category));
+    }
+    return percents;
+}
+
+}  // namespace
+
+BfclCount BfclScores::total() const {
+    return sum_of(*this, [](const BfclSubset&) { return true; });
+}
+
+bool BfclScores::has(BfclCategory category) const {
+    return sum_of(*this, [&](const BfclSubset& subset) { return subset.category == category; }).asked > 0;
+}
+
+double BfclScores::category(BfclCategory category) const {
+    if (category == BfclCategory::live)
+        return sum_of(*this, [](const BfclSubset& subset) { return subset.category == BfclCategory::live; }).mean();
+    Mean simple;
+    Mean mean;
+    for (size_t i = 0; i < subsets.size(); ++i) {
+        const BfclSubset& subset = bfcl_subsets()[i];
+        if (subset.category == category && subsets[i].asked > 0) (subset.simple ? simple : mean).add(subsets[i].mean());
+    }
+    if (!simple.empty()) mean.add(simple.value());
+    return mean.value();
+}
+
+double BfclScores::normalized() const {
+    Mean mean;
+    for (const BfclCategory category : kBfclCategories)
+        if (has(category)) mean.add(this->category(category));
+    return mean.value();
+}
+
+Json scores_json(const BfclScores& scores) {
+    Json subsets = Json::object();
+    for (size_t i = 0; i < scores.subsets.size(); ++i) {
+        const BfclCount& count = scores.subsets[i];
+        if (count.asked == 0) continue;
+        subsets[std::string(bfcl_subsets()[i].name)] = {{"score", percent(count.mean())},
+                                                        {"right", count.right},
+                                                        {"answered", count.answered},
+                                                        {"asked", count.asked}};
+    }
+    const BfclCount total = scores.total();
+    return {{"overall", percent(total.mean())},
+            {"normalized", percent(scores.normalized())},
+            {"categories", category_percents(scores)},
+            {"subsets", std::move(subsets)},
+            {"answered", total.answered},
+            {"asked", total.asked}};
+}
+
+Json accuracy_results_json(const BfclScores& scores, double duration_s) {
+    Json subsets = Json::object();
+    for (size_t i = 0; i < scores.subsets.size(); ++i) {
+        if (scores.subsets[i].asked > 0)
+            subsets[std::string(bfcl_subsets()[i].name)] = percent(scores.subsets[i].mean());
+    }
+    const BfclCount total = scores.total();
+    Json entry = {{"dataset_name", "bfcl_v4::function_calling"},
+                  {"score", total.mean()},
+                  {"unit_samples", total.asked},
+                  {"num_repeats", 1},
+                  {"total_samples", total.asked},
+                  {"duration_s", std::round(duration_s * 1e3) / 1e3},
+                  {"complete", total.answered == total.asked},
+                  {"dataset_type", "accuracy"}};
+    entry["breakdown"] = {{"overall_accuracy", percent(total.mean())},
+                          {"normalized_single_turn_score", percent(scores.normalized())},
+                          {"category_scores", category_percents(scores)},
+                          {"subset_scores", std::move(subsets)},
+                          {"unscored_subsets", Json::object()},
+                          {"total_samples", total.answered},
+                          {"issued_samples", total.asked}};
+    return {{"average_accuracy", total.mean()}, {"accuracy_scores", Json::array({std::move(entry)})}};
+}
+
+}  // namespace colugo

@@ -1,0 +1,38 @@
+// What the samples' results add up to.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "bench/bfcl_subsets.h"
+
+namespace colugo {
+
+struct BfclCount {
+    size_t asked = 0;
+    size_t answered = 0;  // a sample without a reply counts as wrong
+    size_t right = 0;
+
+    double mean() const { return asked == 0 ? 0 : static_cast<double>(right) / static_cast<double>(asked); }
+};
+
+struct BfclScores {
+    std::vector<BfclCount> subsets;  // as bfcl_subsets() has them
+
+    BfclCount total() const;
+    // Of the subsets that were asked. non_live: the mean of its subsets' means, the simple ones together counting as
+    // one; live: the mean over all samples; hallucination: the mean of its subsets' means.
+    double category(BfclCategory category) const;
+    bool has(BfclCategory category) const;  // whether any of it was asked
+    double normalized() const;              // the mean of the categories
+};
+
+// In percent: {"overall", "normalized", "categories": {...}, "subsets": {name: {"score", "right", "answered",
+// "asked"}}, "answered", "asked"}.
+nlohmann::ordered_json scores_json(const BfclScores& scores);
+
+// What MLPerf's checker of submissions reads as accuracy/accuracy_results.json. duration_s: of the whole phase.
+nlohmann::ordered_json accuracy_results_json(const BfclScores& scores, double duration_s);
+
+}  // namespace colugo
