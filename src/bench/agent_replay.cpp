@@ -48,6 +48,20 @@ ordered_json ReplayRules::json() const {
             {"delays", delays}};
 }
 
+ordered_json ReplayRules::request(const std::string& model, ordered_json messages, const ordered_json& tools) const {
+    ordered_json body = ordered_json::object();
+    if (!model.empty()) body["model"] = model;
+    body["messages"] = std::move(messages);
+    if (!tools.empty()) body["tools"] = tools;
+    body["stream"] = true;
+    body["stream_options"] = {{"include_usage", true}};
+    body["max_completion_tokens"] = max_tokens;
+    body["temperature"] = temperature;
+    body["seed"] = seed;
+    body["chat_template_kwargs"] = {{"enable_thinking", false}};
+    return body;
+}
+
 struct AgentReplay::Slot {
     size_t conversation;
     size_t turn = 0;
@@ -63,17 +77,7 @@ AgentReplay::AgentReplay(const std::vector<AgentConversation>& conversations, co
 
 ordered_json AgentReplay::request(size_t conversation, size_t turn) const {
     const AgentConversation& record = conversations_[conversation];
-    ordered_json body = ordered_json::object();
-    if (!model_.empty()) body["model"] = model_;
-    body["messages"] = record.history(record.turns[turn]);
-    if (!record.tools.empty()) body["tools"] = record.tools;
-    body["stream"] = true;
-    body["stream_options"] = {{"include_usage", true}};
-    body["max_completion_tokens"] = rules_.max_tokens;
-    body["temperature"] = rules_.temperature;
-    body["seed"] = rules_.seed;
-    body["chat_template_kwargs"] = {{"enable_thinking", false}};
-    return body;
+    return rules_.request(model_, record.history(record.turns[turn]), record.tools);
 }
 
 std::vector<TurnRecord> AgentReplay::run() {

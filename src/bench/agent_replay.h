@@ -24,6 +24,9 @@ struct ReplayRules {
     bool delays = false;          // wait as long as the recorded tools took
 
     nlohmann::ordered_json json() const;
+    // The body of a chat request by these rules. `model`: its name; empty: none. `tools`: may be empty.
+    nlohmann::ordered_json request(const std::string& model, nlohmann::ordered_json messages,
+                                   const nlohmann::ordered_json& tools) const;
 };
 
 // A request that was made.

@@ -90,33 +90,32 @@ Json scores_json(const BfclScores& scores) {
             {"normalized", percent(scores.normalized())},
             {"categories", category_percents(scores)},
             {"subsets", std::move(subsets)},
+            {"right", total.right},
             {"answered", total.answered},
             {"asked", total.asked}};
 }
 
-Json accuracy_results_json(const BfclScores& scores, double duration_s) {
+Json accuracy_entry(const Json& bfcl) {
     Json subsets = Json::object();
-    for (size_t i = 0; i < scores.subsets.size(); ++i) {
-        if (scores.subsets[i].asked > 0)
-            subsets[std::string(bfcl_subsets()[i].name)] = percent(scores.subsets[i].mean());
-    }
-    const BfclCount total = scores.total();
-    Json entry = {{"dataset_name", "bfcl_v4::function_calling"},
-                  {"score", total.mean()},
-                  {"unit_samples", total.asked},
-                  {"num_repeats", 1},
-                  {"total_samples", total.asked},
-                  {"duration_s", std::round(duration_s * 1e3) / 1e3},
-                  {"complete", total.answered == total.asked},
-                  {"dataset_type", "accuracy"}};
-    entry["breakdown"] = {{"overall_accuracy", percent(total.mean())},
-                          {"normalized_single_turn_score", percent(scores.normalized())},
-                          {"category_scores", category_percents(scores)},
-                          {"subset_scores", std::move(subsets)},
-                          {"unscored_subsets", Json::object()},
-                          {"total_samples", total.answered},
-                          {"issued_samples", total.asked}};
-    return {{"average_accuracy", total.mean()}, {"accuracy_scores", Json::array({std::move(entry)})}};
+    for (const auto& [name, subset] : bfcl["subsets"].items()) subsets[name] = subset["score"];
+    const auto asked = bfcl["asked"].get<size_t>();
+    const BfclCount total{asked, bfcl["answered"].get<size_t>(), bfcl["right"].get<size_t>()};
+    return {{"dataset_name", "bfcl_v4::function_calling"},
+            {"score", total.mean()},
+            {"unit_samples", asked},
+            {"num_repeats", 1},
+            {"total_samples", asked},
+            {"duration_s", std::round(bfcl["wall_s"].get<double>() * 1e3) / 1e3},
+            {"complete", total.answered == asked},
+            {"dataset_type", "accuracy"},
+            {"breakdown",
+             {{"overall_accuracy", bfcl["overall"]},
+              {"normalized_single_turn_score", bfcl["normalized"]},
+              {"category_scores", bfcl["categories"]},
+              {"subset_scores", std::move(subsets)},
+              {"unscored_subsets", Json::object()},
+              {"total_samples", total.answered},
+              {"issued_samples", asked}}}};
 }
 
 }  // namespace colugo

@@ -29,10 +29,11 @@ struct BfclScores {
 };
 
 // In percent: {"overall", "normalized", "categories": {...}, "subsets": {name: {"score", "right", "answered",
-// "asked"}}, "answered", "asked"}.
+// "asked"}}, "right", "answered", "asked"}.
 nlohmann::ordered_json scores_json(const BfclScores& scores);
 
-// What MLPerf's checker of submissions reads as accuracy/accuracy_results.json. duration_s: of the whole phase.
-nlohmann::ordered_json accuracy_results_json(const BfclScores& scores, double duration_s);
+// What MLPerf's checker of submissions reads of them in accuracy/accuracy_results.json. bfcl: of scores_json, with the
+// seconds of the phase as "wall_s".
+nlohmann::ordered_json accuracy_entry(const nlohmann::ordered_json& bfcl);
 
 }  // namespace colugo

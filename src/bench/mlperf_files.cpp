@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "bench/bfcl_scores.h"
 #include "bench/statistics.h"
 
 namespace colugo {
@@ -113,18 +114,20 @@ ordered_json scores(const AgentRun& run, const ordered_json& results) {
 // The agentic score, and BFCL's where the accuracy phase was run.
 ordered_json accuracy_results(const ordered_json& results) {
     ordered_json list = ordered_json::array();
-    list.push_back({{"dataset_name", "agentic_coding"},
-                    {"dataset_type", "performance"},
-                    {"unit_samples", results["turns_expected"]},
-                    {"total_samples", results["turns_expected"]},
-                    {"score", results["iou"]}});
-    if (!results["bfcl"].is_null()) {
-        list.push_back({{"dataset_name", "bfcl_v4::function_calling"},
-                        {"dataset_type", "accuracy"},
-                        {"score", results["bfcl"].value("overall", ordered_json())},
-                        {"breakdown", results["bfcl"]}});
+    ordered_json file = ordered_json::object();
+    if (results["turns_expected"] != 0) {
+        list.push_back({{"dataset_name", "agentic_coding"},
+                        {"dataset_type", "performance"},
+                        {"unit_samples", results["turns_expected"]},
+                        {"total_samples", results["turns_expected"]},
+                        {"score", results["iou"]}});
     }
-    return {{"accuracy_scores", std::move(list)}};
+    if (!results["bfcl"].is_null()) {
+        list.push_back(accuracy_entry(results["bfcl"]));
+        file["average_accuracy"] = list.back()["score"];
+    }
+    file["accuracy_scores"] = std::move(list);
+    return file;
 }
 
 std::string text_of(const ordered_json& value) {
@@ -135,6 +138,7 @@ std::string text_of(const ordered_json& value) {
 
 std::map<std::string, std::string> mlperf_files(const AgentRun& run, const std::string& version) {
     const ordered_json results = results_json(run);
+    if (run.accuracy_only) return {{"accuracy/accuracy_results.json", text_of(accuracy_results(results))}};
     return {{"performance/result_summary.json", text_of(result_summary(run, results, version))},
             {"accuracy/accuracy_results.json", text_of(accuracy_results(results))},
             {"scores.json", text_of(scores(run, results))}};

@@ -121,8 +121,20 @@ std::string timeline_section(const AgentRun& run) {
                    timeline_svg(list));
 }
 
+std::string accuracy_section(const ordered_json& bfcl) {
+    std::string table = fmt::format("{:<24}{:>9}{:>9}{:>9}{:>9}\n", "", "%", "right", "replies", "asked");
+    for (const auto& [name, subset] : bfcl["subsets"].items()) {
+        table +=
+            fmt::format("{:<24}{:>9.2f}{:>9}{:>9}{:>9}\n", name, subset["score"].get<double>(),
+                        subset["right"].get<size_t>(), subset["answered"].get<size_t>(), subset["asked"].get<size_t>());
+    }
+    return section("Calls of tools", "The questions of BFCL by subset; what is wrong with a reply is in bfcl.jsonl.",
+                   "<pre>" + escaped_html(table) + "</pre>\n");
+}
+
 std::string verdict(const ordered_json& results) {
-    if (results["valid"].get<bool>()) return "<p>The run is valid: every turn has a reply.</p>\n";
+    if (results["valid"].get<bool>()) return "<p>The run is valid.</p>\n";
+    if (results["turns_expected"] == 0) return "<p class=\"bad\">The run is not valid: not all was asked.</p>\n";
     return fmt::format("<p class=\"bad\">The run is not valid: {} of {} turns have a reply{}.</p>\n",
                        results["turns"].get<size_t>(), results["turns_expected"].get<size_t>(),
                        results["interrupted"].get<bool>() ? "; it was interrupted" : "");
@@ -139,7 +151,9 @@ std::string report_page(const AgentRun& run, const ordered_json& results) {
         kStyle);
     page += verdict(results);
     page += "<pre>" + escaped_html(results_table(results)) + "</pre>\n";
-    page += latency_sections(run) + cache_section(run) + acceptance_section(results) + timeline_section(run);
+    if (!run.accuracy_only)
+        page += latency_sections(run) + cache_section(run) + acceptance_section(results) + timeline_section(run);
+    if (!results["bfcl"].is_null()) page += accuracy_section(results["bfcl"]);
     page += section("Setup", "What makes the run repeatable.",
                     "<pre>" + escaped_html(results["setup"].dump(2)) + "</pre>\n");
     return page + "</body>\n</html>\n";

@@ -43,6 +43,18 @@ class Table {
     std::string text_;
 };
 
+void add_accuracy(const ordered_json& bfcl, Table& table) {
+    table.add("BFCL overall",
+              fmt::format("{} ({} of {})", number(bfcl["overall"], 2), count(bfcl["right"]), count(bfcl["asked"])));
+    std::string categories;
+    for (const auto& [name, score] : bfcl["categories"].items())
+        categories += fmt::format("{}{} {}", categories.empty() ? "" : ", ", name, number(score, 2));
+    table.add("  normalized", fmt::format("{} ({})", number(bfcl["normalized"], 2), categories));
+    if (bfcl["answered"] != bfcl["asked"])
+        table.add("  without a reply", count(bfcl["asked"].get<int64_t>() - bfcl["answered"].get<int64_t>()));
+    table.add("  wall clock", fmt::format("{} s", number(bfcl["wall_s"], 2)));
+}
+
 void add_tokens(const ordered_json& results, Table& table) {
     table.add("prompt tokens", count(results["prompt_tokens"]));
     table.add("  cached", fmt::format("{} ({})", count(results["cached_tokens"]),
@@ -62,11 +74,11 @@ std::string results_table(const ordered_json& results) {
     Table table;
     const bool valid = results["valid"].get<bool>();
     table.add("run", valid ? "valid" : results["interrupted"].get<bool>() ? "INVALID: interrupted" : "INVALID");
+    if (!results["bfcl"].is_null()) add_accuracy(results["bfcl"], table);
+    if (results["turns_expected"] == 0) return table.text();  // of the accuracy phase alone
     table.add("turns", fmt::format("{} of {}, {} conversations", count(results["turns"]),
                                    count(results["turns_expected"]), count(results["conversations"])));
     table.add("IoU", number(results["iou"], 4));
-    if (!results["bfcl"].is_null())
-        table.add("BFCL overall", number(results["bfcl"].value("overall", ordered_json()), 2));
     table.add("wall clock", fmt::format("{} s", number(results["wall_s"], 2)));
     add_tokens(results, table);
     table.add("milliseconds", fmt::format("{:>10} {:>10} {:>10} {:>10}", "mean", "p50", "p90", "p99"));

@@ -140,9 +140,11 @@ ordered_json seconds_of(const std::optional<double>& milliseconds) {
 }  // namespace
 
 bool AgentRun::is_valid() const {
+    if (interrupted || (!bfcl.is_null() && bfcl["answered"] == 0)) return false;
+    if (accuracy_only) return true;
     size_t replies = 0;
     for (const TurnRecord& record : records) replies += record.failure ? 0 : 1;
-    return !interrupted && replies > 0 && replies == workload.turns();
+    return replies > 0 && replies == workload.turns();
 }
 
 ordered_json results_json(const AgentRun& run) {
@@ -150,6 +152,9 @@ ordered_json results_json(const AgentRun& run) {
     const size_t expected = run.workload.turns(), failed = failures.size();
     ordered_json results = {{"format", kResultsFormat}, {"benchmark", "agentic"}, {"valid", run.is_valid()}};
     results["interrupted"] = run.interrupted;
+    results["phases"] = ordered_json::array();
+    if (!run.accuracy_only) results["phases"].push_back("performance");
+    if (!run.bfcl.is_null()) results["phases"].push_back("accuracy");
     results["turns"] = run.records.size() - failed;
     results["turns_expected"] = expected;
     results["turns_failed"] = failed;

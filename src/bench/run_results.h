@@ -14,7 +14,8 @@ namespace colugo {
 inline constexpr int kResultsFormat = 1;  // of both files: changes where a field changes its meaning or goes
 
 struct AgentRun {
-    AgentWorkload workload;  // of what was to be done
+    bool accuracy_only = false;  // the conversations were not to be replayed
+    AgentWorkload workload;      // of what was to be done
     ReplayRules rules;
     std::vector<TurnRecord> records;  // in the order of their requests
     double seconds = 0.0;             // from the first request to the end of the last reply
@@ -25,7 +26,8 @@ struct AgentRun {
     nlohmann::ordered_json bfcl;                 // of the accuracy phase; null: it was not run
     nlohmann::ordered_json setup;                // what makes the run repeatable
 
-    // A record for each turn of the workload, and each has a reply.
+    // A record for each turn of the workload, and each has a reply; where the accuracy phase was run, it was run to the
+    // end and had any reply.
     bool is_valid() const;
 };
 

@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "bench/bfcl_folder.h"
+#include "bench/bfcl_run.h"
 #include "bench/machine_record.h"
 #include "bench/mlperf_files.h"
 #include "bench/report_page.h"
@@ -58,10 +60,13 @@ class BenchAgenticCommand {
  private:
     AgentWorkload read_workload() const;
     void replay(AgentRun& run);
+    void ask_bfcl(AgentRun& run, BfclPhase phase);
     void publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const;
 
     BenchServer server_;
-    std::string data_ = "sample", out_;
+    std::string data_ = "sample", bfcl_, out_;
+    bool accuracy_only_ = false;
+    std::string bfcl_lines_;  // of bfcl.jsonl
     int64_t limit_ = kMostConversations;
     ReplayRules rules_;
     bool mlperf_ = false;
@@ -73,6 +78,9 @@ BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
     app.add_option("--limit-conversations", limit_, "Take no more than the first so many")
         ->check(whole_number(1, kMostConversations))
         ->default_str("all");
+    app.add_option("--bfcl", bfcl_,
+                   "Ask the questions of BFCL too: the folder of its data, or auto, for where Python has bfcl-eval");
+    app.add_flag("--accuracy-only", accuracy_only_, "Ask nothing else (--bfcl auto)");
     app.add_option("--concurrency", rules_.concurrency, "Conversations at a time")
         ->check(whole_number(1, 1024))
         ->capture_default_str();
@@ -121,12 +129,25 @@ void BenchAgenticCommand::replay(AgentRun& run) {
     });
 }
 
+void BenchAgenticCommand::ask_bfcl(AgentRun& run, BfclPhase phase) {
+    BenchProgress bar(run.workload.conversations);
+    BfclRun bfcl(std::move(phase), run.rules, server_.model(),
+                 {.connect = [this] { return server_.connect(); },
+                  .should_stop = interrupted,
+                  .progress = [&](const BfclProgress& progress) { bar.update(progress); }});
+    bfcl.run();
+    run.interrupted = interrupted();
+    run.bfcl = bfcl.json();
+    bfcl_lines_ = bfcl.lines();
+}
+
 void BenchAgenticCommand::publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const {
     const ordered_json results = results_json(run);
     std::map<std::string, std::string> files = {{"results.json", results.dump(2) + "\n"},
                                                 {"report.html", report_page(run, results)}};
     std::string& turns = files["turns.jsonl"];
     for (const TurnRecord& record : run.records) turns += turn_json(run, record).dump() + "\n";
+    if (!bfcl_lines_.empty()) files["bfcl.jsonl"] = bfcl_lines_;
     if (!server_log.empty()) files["server.log"] = server_log;
     if (mlperf_) files.merge(mlperf_files(run, COLUGO_VERSION));
     folder.publish(files);
@@ -136,19 +157,29 @@ void BenchAgenticCommand::publish(AgentRun& run, ResultFolder& folder, const std
 
 Outcome BenchAgenticCommand::execute() {
     AgentRun run;
-    run.workload = read_workload();
+    run.accuracy_only = accuracy_only_;
+    if (!accuracy_only_) run.workload = read_workload();
+    std::optional<BfclPhase> bfcl;
+    const std::string bfcl_folder =
+        accuracy_only_ || !bfcl_.empty() ? find_bfcl_data(bfcl_ == "auto" ? "" : bfcl_) : "";
+    if (!bfcl_folder.empty()) bfcl.emplace(read_bfcl_samples(bfcl_folder));
     run.rules = rules_;
     ResultFolder folder(out_.empty() ? "bench-agentic-" + time_text("%Y%m%d-%H%M%S") : out_);
     run.setup = {{"started", time_text("%Y-%m-%dT%H:%M:%SZ")},
                  {"client", {{"program", "colugo"}, {"version", COLUGO_VERSION}, {"command_line", command_line()}}}};
     run.setup["rules"] = run.rules.json();
-    run.setup["data"] = {{"path", run.workload.path},
-                         {"digest", run.workload.digest},
-                         {"conversations", run.workload.conversations.size()},
-                         {"turns", run.workload.turns()}};
+    run.setup["data"] = nullptr;
+    if (!accuracy_only_) {
+        run.setup["data"] = {{"path", run.workload.path},
+                             {"digest", run.workload.digest},
+                             {"conversations", run.workload.conversations.size()},
+                             {"turns", run.workload.turns()}};
+    }
+    run.setup["bfcl"] = bfcl ? ordered_json({{"path", bfcl_folder}, {"questions", bfcl->size()}}) : ordered_json();
     run.setup["machine"] = machine_json();
     server_.start(run.rules.interleave ? 1 : run.rules.concurrency);
-    replay(run);
+    if (!accuracy_only_) replay(run);
+    if (bfcl && !run.interrupted) ask_bfcl(run, std::move(*bfcl));
     run.setup["server"] = server_.json();
     const std::string server_log = server_.end();
     publish(run, folder, server_log);

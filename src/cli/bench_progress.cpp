@@ -50,6 +50,15 @@ void BenchProgress::update(const ReplayProgress& progress) {
     show(what, progress.requests, progress.turns);
 }
 
+void BenchProgress::update(const BfclProgress& progress) {
+    if (!is_due(progress.done == progress.total)) return;
+    const double left =
+        progress.seconds / static_cast<double>(progress.done) * static_cast<double>(progress.total - progress.done);
+    show(fmt::format("question {}/{}, {:.1f} % right, {} left", progress.done, progress.total, 100.0 * progress.score,
+                     clock_text(left)),
+         progress.done, progress.total);
+}
+
 void BenchProgress::update(const std::string& what, size_t done, size_t total) {
     if (is_due(false)) show(fmt::format("{} {}/{}", what, done, total), done, total);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/agent_replay.h"
+#include "bench/bfcl_run.h"
 
 namespace colugo {
 
@@ -18,6 +19,7 @@ class BenchProgress {
     BenchProgress& operator=(const BenchProgress&) = delete;
 
     void update(const ReplayProgress& progress);
+    void update(const BfclProgress& progress);
     // Of work behind the run.
     void update(const std::string& what, size_t done, size_t total);
     // Takes the bar off the screen.
