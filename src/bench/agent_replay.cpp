@@ -45,7 +45,14 @@ ordered_json ReplayRules::json() const {
             {"turn_timeout_s", turn_timeout},
             {"concurrency", concurrency},
             {"interleave", interleave},
-            {"delays", delays}};
+            {"delays", delays},
+            {"replay_output", replay_output},
+            {"lengths_given", !lengths.empty()}};
+}
+
+std::string ReplayRules::simulation() const {
+    if (replay_output) return "the server is told what its replies are";
+    return lengths.empty() ? "" : "replies are as long as another run's, whatever they say";
 }
 
 ordered_json ReplayRules::request(const std::string& model, ordered_json messages, const ordered_json& tools) const {
@@ -77,7 +84,16 @@ AgentReplay::AgentReplay(const std::vector<AgentConversation>& conversations, co
 
 ordered_json AgentReplay::request(size_t conversation, size_t turn) const {
     const AgentConversation& record = conversations_[conversation];
-    return rules_.request(model_, record.history(record.turns[turn]), record.tools);
+    ordered_json body = rules_.request(model_, record.history(record.turns[turn]), record.tools);
+    if (rules_.replay_output) {
+        body["replay_output"] = record.messages[record.turns[turn].history];
+        body["replay_output"].erase("reasoning_content");  // reasoning is off
+    }
+    if (!rules_.lengths.empty()) {
+        body["max_completion_tokens"] = body["max_tokens"] = rules_.lengths.at({record.id, record.turns[turn].row});
+        body["ignore_eos"] = true;
+    }
+    return body;
 }
 
 std::vector<TurnRecord> AgentReplay::run() {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,11 +23,16 @@ struct ReplayRules {
     int concurrency = 1;          // conversations at a time
     bool interleave = false;      // these take turns, one request at a time
     bool delays = false;          // wait as long as the recorded tools took
+    bool replay_output = false;   // a simulation: the server is told what its replies are (colugo)
+    // A simulation: replies have as many tokens as another run's, by conversation and `turn`, whatever ends they have.
+    std::map<std::pair<std::string, int64_t>, int64_t> lengths = {};
 
     nlohmann::ordered_json json() const;
     // The body of a chat request by these rules. `model`: its name; empty: none. `tools`: may be empty.
     nlohmann::ordered_json request(const std::string& model, nlohmann::ordered_json messages,
                                    const nlohmann::ordered_json& tools) const;
+    // What of it is simulated, in words; empty: nothing.
+    std::string simulation() const;
 };
 
 // A request that was made.

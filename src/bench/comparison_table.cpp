@@ -29,8 +29,10 @@ std::string runs_table(const ordered_json& comparison) {
     Lines lines = {{"run", "turns", "IoU", "wall s", "latency s", "prefill s", "decode s", "wait s", "computed tokens",
                     "output tokens", "tokens per pass"}};
     for (const ordered_json& run : comparison["runs"]) {
-        lines.push_back({run["name"].get<std::string>() + (run["valid"].get<bool>() ? "" : " (INVALID)"),
-                         run["turns"].dump(), estimate(run["iou"], 3), number(run["wall_s"], 1),
+        std::string name = run["name"];
+        if (!run["valid"].get<bool>()) name += " (INVALID)";
+        if (!run["simulation"].is_null()) name += " (a simulation)";
+        lines.push_back({name, run["turns"].dump(), estimate(run["iou"], 3), number(run["wall_s"], 1),
                          number(run["latency_s"], 1), number(run["prefill_s"], 1), number(run["decode_s"], 1),
                          number(run["wait_s"], 1), number(run["computed_tokens"], 0), number(run["output_tokens"], 0),
                          number(run["tokens_per_pass"], 2)});

@@ -76,6 +76,9 @@ std::string results_table(const ordered_json& results) {
     table.add("run", valid ? "valid" : results["interrupted"].get<bool>() ? "INVALID: interrupted" : "INVALID");
     if (!results["bfcl"].is_null()) add_accuracy(results["bfcl"], table);
     if (results["turns_expected"] == 0) return table.text();  // of the accuracy phase alone
+    if (results["simulation"].is_string()) {
+        table.add("A SIMULATION", results["simulation"].get_ref<const std::string&>());
+    }
     table.add("turns", fmt::format("{} of {}, {} conversations", count(results["turns"]),
                                    count(results["turns_expected"]), count(results["conversations"])));
     table.add("IoU", number(results["iou"], 4));

@@ -230,6 +230,7 @@ ordered_json run_json(const RecordedRun& run, const ConversationFilter& filter) 
     const auto iou = mean(turns, [](const PairedTurn& turn) { return number(*turn.second, "iou"); });
     return {{"name", run.name},
             {"valid", run.results.at("valid")},
+            {"simulation", run.results.value("simulation", ordered_json())},
             {"turns", turns.size()},
             {"iou", iou},
             {"wall_s", run.results.at("wall_s")},

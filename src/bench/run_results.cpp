@@ -155,6 +155,8 @@ ordered_json results_json(const AgentRun& run) {
     results["phases"] = ordered_json::array();
     if (!run.accuracy_only) results["phases"].push_back("performance");
     if (!run.bfcl.is_null()) results["phases"].push_back("accuracy");
+    const std::string simulation = run.rules.simulation();
+    results["simulation"] = simulation.empty() ? ordered_json() : ordered_json(simulation);
     results["turns"] = run.records.size() - failed;
     results["turns_expected"] = expected;
     results["turns_failed"] = failed;

@@ -11,6 +11,7 @@
 #include "bench/mlperf_files.h"
 #include "bench/report_page.h"
 #include "bench/result_folder.h"
+#include "bench/run_comparison.h"
 #include "bench/run_results.h"
 #include "cli/bench_command.h"
 #include "cli/bench_progress.h"
@@ -59,12 +60,13 @@ class BenchAgenticCommand {
 
  private:
     AgentWorkload read_workload() const;
+    std::map<std::pair<std::string, int64_t>, int64_t> reply_lengths(const AgentWorkload& workload) const;
     void replay(AgentRun& run);
     void ask_bfcl(AgentRun& run, BfclPhase phase);
     void publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const;
 
     BenchServer server_;
-    std::string data_ = "sample", bfcl_, out_;
+    std::string data_ = "sample", bfcl_, out_, lengths_of_;
     bool accuracy_only_ = false;
     std::string bfcl_lines_;  // of bfcl.jsonl
     int64_t limit_ = kMostConversations;
@@ -89,6 +91,11 @@ BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
     app.add_option("--turn-timeout", rules_.turn_timeout, "Seconds for a reply; then its conversation ends")
         ->check(CLI::Range(0.001, 1e6))
         ->capture_default_str();
+    app.add_flag("--replay-output", rules_.replay_output,
+                 "A simulation: the server is told what its replies are (colugo serve --replay-acceptance)");
+    app.add_option("--lengths-of", lengths_of_,
+                   "A simulation: replies get as many tokens as in the run of this folder, whatever they say")
+        ->excludes("--replay-output");
     app.add_option("--out", out_, "The folder for the results (default: bench-agentic-TIME)");
     app.add_flag("--mlperf", mlperf_, "Write the files of MLPerf's harness too");
 }
@@ -98,6 +105,24 @@ AgentWorkload BenchAgenticCommand::read_workload() const {
     const auto most = static_cast<size_t>(limit_);
     if (workload.conversations.size() > most) workload.conversations.resize(most);
     return workload;
+}
+
+std::map<std::pair<std::string, int64_t>, int64_t> BenchAgenticCommand::reply_lengths(
+    const AgentWorkload& workload) const {
+    std::map<std::pair<std::string, int64_t>, int64_t> lengths;
+    for (const ordered_json& line : read_run(lengths_of_).turns) {
+        const auto tokens = line.find("output_tokens");
+        if (tokens == line.end() || !tokens->is_number_integer()) continue;
+        lengths[{line["conversation"].get<std::string>(), line["turn"].get<int64_t>()}] = tokens->get<int64_t>();
+    }
+    for (const AgentConversation& conversation : workload.conversations) {
+        for (const AgentTurn& turn : conversation.turns) {
+            if (lengths.contains({conversation.id, turn.row})) continue;
+            fail(ErrorCode::invalid_argument, "{} does not tell the output tokens of conversation {}, turn {}",
+                 lengths_of_, conversation.id, turn.row);
+        }
+    }
+    return lengths;
 }
 
 void BenchAgenticCommand::replay(AgentRun& run) {
@@ -164,6 +189,7 @@ Outcome BenchAgenticCommand::execute() {
         accuracy_only_ || !bfcl_.empty() ? find_bfcl_data(bfcl_ == "auto" ? "" : bfcl_) : "";
     if (!bfcl_folder.empty()) bfcl.emplace(read_bfcl_samples(bfcl_folder));
     run.rules = rules_;
+    if (!lengths_of_.empty()) run.rules.lengths = reply_lengths(run.workload);
     ResultFolder folder(out_.empty() ? "bench-agentic-" + time_text("%Y%m%d-%H%M%S") : out_);
     run.setup = {{"started", time_text("%Y-%m-%dT%H:%M:%SZ")},
                  {"client", {{"program", "colugo"}, {"version", COLUGO_VERSION}, {"command_line", command_line()}}}};

@@ -57,6 +57,7 @@ class ServeCommand {
     ServingOptions serving_;
     int64_t max_body_mib_ = 64, grace_ = 30, ping_ = 10;
     SamplingFlags sampling_;
+    std::vector<double> replay_acceptance_;
     TemplateFlags template_;
     ModelFlags model_flags_;
 };
@@ -69,6 +70,12 @@ ServeCommand::ServeCommand(CLI::App& app) : model_flags_(app) {
     app.add_option("--warm", warm_file_,
                    "A file with the body of a chat request on each line, whose prompts are read before the first one")
         ->type_name("FILE");
+    app.add_option(
+           "--replay-acceptance", replay_acceptance_,
+           "A simulation: requests say what their reply is (replay_output), and the MTP head's drafts are right "
+           "so often, by depth, separated by commas")
+        ->delimiter(',')
+        ->check(CLI::Range(0.0, 1.0));
     add_network_options(app);
     sampling_.add(app);
     template_.add(app);
@@ -113,6 +120,7 @@ ApiServer::Options ServeCommand::api_options(const ModelText& text, const ModelC
     options.defaults.sampling = sampling_.params(text, config.vocab_size);
     options.defaults.vocab_size = config.vocab_size;
     options.defaults.thinking = template_.choice();
+    options.defaults.replay_acceptance = replay_acceptance_;
     options.seed = sampling_.seed();
     options.api_key = api_key();
     options.cors_origins = cors_origins_;
@@ -165,6 +173,10 @@ Outcome ServeCommand::serve_model() {
                          {"cached_tokens", plan.cached_tokens()},
                          {"numerics", model->numerics_key()},
                          {"version", COLUGO_VERSION}};
+    if (!replay_acceptance_.empty()) {
+        served.properties["simulation"] = {{"replay_acceptance", replay_acceptance_}};
+        say("A SIMULATION: requests say what their replies are");
+    }
     say(fmt::format("{}: {} tier, {} threads; {} at a time, context {} tokens; weights {}, cache {} for {} tokens",
                     served.name, kernels::tier_name(model->tier()), model->threads(),
                     count_text(static_cast<uint64_t>(plan.parallel), "request"), plan.ctx_size,

@@ -31,6 +31,18 @@ void check_ids(const char* name, std::span<const int32_t> tokens, int64_t vocab_
     }
 }
 
+void check_replay(const Request& request, int64_t vocab_size) {
+    const Replay& replay = *request.replay;
+    check_ids("replay", replay.tokens, vocab_size);
+    const std::vector<int32_t>& stops = request.stop_ids;
+    if (replay.tokens.empty() || std::find(stops.begin(), stops.end(), replay.tokens.back()) == stops.end()) {
+        fail(ErrorCode::invalid_argument, "the replay does not end; expected a stop id as its last token");
+    }
+    if (replay.head_acceptance.empty()) {
+        fail(ErrorCode::invalid_argument, "the replay says nothing of the head; expected an acceptance at least");
+    }
+}
+
 }  // namespace
 
 const char* finish_reason_name(FinishReason reason) {
@@ -111,6 +123,7 @@ void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size)
     if (prompt_len == 0) fail(ErrorCode::invalid_argument, "the prompt is empty; expected at least one token");
     check_ids("prompt", request.prompt, vocab_size);
     check_ids("prediction", request.prediction, vocab_size);
+    if (request.replay) check_replay(request, vocab_size);
     if (request.max_tokens < -1) {
         fail(ErrorCode::invalid_argument, "the number of new tokens is {}; expected 0 or more, or -1 for no limit",
              request.max_tokens);
@@ -290,6 +303,7 @@ void Engine::adjust_drafts(const Sequence& sequence, int64_t position, DraftLogi
         const int32_t token = logits.token(i);
         if (!sampler_.tokens().contains(token) || (allowed && !allowed->contains(token))) values[i] = kNone;
     }
+    if (sequence.request().replay) return replay_drafts(sequence, position, logits);
     if (params.temperature == 0.0) return;
     largest_.assign(values.begin(), values.end());
     const size_t count = std::min(kMost, largest_.size());
@@ -301,6 +315,25 @@ void Engine::adjust_drafts(const Sequence& sequence, int64_t position, DraftLogi
         values[i] = values[i] < least || std::isinf(values[i])
                         ? kNone
                         : static_cast<float>(values[i] / params.temperature + noise(logits.token(i)));
+    }
+}
+
+// Makes the reply's token the head's first choice as often as the replay says, and no choice otherwise.
+void Engine::replay_drafts(const Sequence& sequence, int64_t position, DraftLogits logits) {
+    constexpr float kSure = 20.0f;
+    const Replay& replay = *sequence.request().replay;
+    const auto index = static_cast<size_t>(position - sequence.prompt_len());
+    if (index >= replay.tokens.size()) return;
+    const auto depth = static_cast<size_t>(position - std::ssize(sequence.tokens()));  // from 0
+    const double acceptance = replay.head_acceptance[std::min(depth, replay.head_acceptance.size() - 1)];
+    const int32_t token = replay.tokens[index];
+    const GumbelNoise noise(sequence.request().sampling.seed, position);
+    const bool is_right = static_cast<double>(noise.bits(token)) * 0x1p-52 < acceptance;
+    const std::span<float> values = logits.values;
+    const float largest = *std::max_element(values.begin(), values.end());
+    for (size_t i = 0; i < values.size(); ++i) {
+        if (logits.token(i) != token) continue;
+        values[i] = is_right ? largest + kSure : -std::numeric_limits<float>::infinity();
     }
 }
 
@@ -421,6 +454,9 @@ std::optional<FinishReason> Engine::draw(Sequence& sequence, int64_t position, s
     } catch (const Error& error) {
         result.error = error;
         return FinishReason::failed;
+    }
+    if (const auto& replay = sequence.request().replay) {
+        token = replay->tokens[static_cast<size_t>(position - sequence.prompt_len())];
     }
     if (result.ttft_seconds == 0.0) result.ttft_seconds = sequence.seconds_since_submission();
     return take(sequence, token, logits);

@@ -118,6 +118,7 @@ class Engine {
     void wait_for_disk();
     void draft(std::span<const Scheduler::Turn> turns);
     void adjust_drafts(const Sequence& sequence, int64_t position, DraftLogits logits);
+    void replay_drafts(const Sequence& sequence, int64_t position, DraftLogits logits);
     void forward(std::span<const Scheduler::Turn> turns);
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
     void settle(Sequence& sequence, size_t index, float* logits);

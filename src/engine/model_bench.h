@@ -19,8 +19,8 @@ class ModelBench {
     void read_context(int64_t length);
     // Seconds to read `tokens` more, in chunks of the launch's rows, with the logits of the last.
     double prefill(int64_t tokens);
-    // Seconds of `passes` passes one behind the other, each of a token and rows - 1 drafts of the next, with all their logits; one
-    // token of each stays.
+    // Seconds of `passes` passes one behind the other, each of a token and rows - 1 drafts of the next, with all their
+    // logits; one token of each stays.
     double decode(int64_t passes, int rows);
 
  private:

@@ -20,6 +20,13 @@ namespace colugo {
 
 using RequestId = int64_t;
 
+// A simulation: the reply is this, whatever the model says. It and the head do their work all the same; so measures
+// time what has weights that say nothing.
+struct Replay {
+    std::vector<int32_t> tokens;          // a stop id the last
+    std::vector<double> head_acceptance;  // by depth from 1, the last for those beyond: how often the head is right
+};
+
 struct Request {
     std::vector<int32_t> prompt;  // at least one token
     int64_t max_tokens = -1;      // new tokens; -1: as many as the context holds
@@ -40,6 +47,7 @@ struct Request {
     std::string cache_scope = {};
     int priority = 0;           // a higher one goes first, and may interrupt a lower one
     bool wants_logits = false;  // of every position
+    std::optional<Replay> replay = {};
 };
 
 enum class FinishReason { stop, length, context, cancelled, failed };

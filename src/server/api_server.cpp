@@ -16,6 +16,7 @@
 #include "server/index_page.h"
 #include "server/json_text.h"
 #include "server/prompt_report.h"
+#include "server/replay_output.h"
 #include "text/detokenizer.h"
 
 namespace colugo {
@@ -326,7 +327,12 @@ ApiServer::Reply ApiServer::chat_reply(std::string_view body) {
     reply.request.prediction = tokenizer.encode(chat.generation.prediction, ControlTokens::plain_text);
     const bool may_think = text_.template_mentions("enable_thinking", input);
     reply.body.parser.thought = thought_behind(tokenizer, reply.request.prompt, may_think);
-    reply.request.grammar = forms_.make(chat, reply.body.parser.thought == OutputParser::Thought::open);
+    if (chat.replay_output) {
+        reply.request.replay = {replay_tokens(text_, chat, *chat.replay_output, reply.request.prompt, model_.stop_ids),
+                                options_.defaults.replay_acceptance};
+    } else {
+        reply.request.grammar = forms_.make(chat, reply.body.parser.thought == OutputParser::Thought::open);
+    }
     reply.body.parser.parallel_calls = chat.tools.parallel_calls && chat.tools.choice.kind != ToolChoice::Kind::named;
     if (!chat.tools.tools.empty() && chat.tools.choice.kind != ToolChoice::Kind::none) {
         reply.tools = std::make_unique<const std::vector<ToolTypes>>(tool_types(chat.tools.tools));

@@ -1,6 +1,7 @@
 #include "server/chat_request.h"
 
 #include "sampling/logprobs.h"
+#include "server/api_error.h"
 #include "server/conversation.h"
 #include "server/thinking_fields.h"
 
@@ -36,6 +37,19 @@ Start read_start(RequestFields& fields, const Message& last) {
     return header.value_or(true) ? Start::new_turn : Start::without_header;
 }
 
+std::optional<Message> read_replay_output(RequestFields& fields, const RequestDefaults& defaults,
+                                          std::set<std::string>& unknown) {
+    const ordered_json* const value = fields.get("replay_output");
+    if (value == nullptr) return std::nullopt;
+    if (defaults.replay_acceptance.empty()) {
+        refuse("unsupported_parameter", "replay_output",
+               "replay_output is for a server that simulates; expected colugo serve --replay-acceptance");
+    }
+    Message message = read_message(*value, "replay_output", defaults.dropped_headers, unknown);
+    if (message.role != Message::Role::assistant) fields.refuse_value("replay_output", "an assistant's message");
+    return message;
+}
+
 }  // namespace
 
 ChatRequest read_chat_request(const ordered_json& body, const RequestDefaults& defaults) {
@@ -49,6 +63,7 @@ ChatRequest read_chat_request(const ordered_json& body, const RequestDefaults& d
     std::set<std::string> unknown;
     request.messages = read_conversation(fields, defaults.dropped_headers, unknown);
     request.start = read_start(fields, request.messages.back());
+    request.replay_output = read_replay_output(fields, defaults, unknown);
     check_neutral_fields(fields);
     request.unknown_fields = unknown_fields(fields, std::move(unknown));
     return request;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct ChatRequest {
     Start start = Start::new_turn;
     ToolFields tools = {};
     nlohmann::ordered_json template_variables = {};  // an object
+    std::optional<Message> replay_output = {};       // a simulation: what the reply is
     // Fields that mean nothing here, sorted; at most 16.
     std::vector<std::string> unknown_fields = {};
 };

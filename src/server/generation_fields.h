@@ -19,6 +19,8 @@ struct RequestDefaults {
     SpecParams spec = {};          // what the launch allows
     int64_t vocab_size = 0;
     std::optional<bool> thinking = {};  // absent: as the template has it
+    // Where replay_output is taken: how often the head is right, as Replay has it. Empty: it is refused.
+    std::vector<double> replay_acceptance = {};
     // Lines "NAME: ..." at the very beginning of the system text that are left out: some clients put one there that is
     // another in each request, which would make every prompt a new one. Without regard to case.
     std::vector<std::string> dropped_headers = {"x-anthropic-billing-header"};

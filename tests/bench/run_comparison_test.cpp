@@ -36,8 +36,7 @@ RecordedRun run(const std::string& name, double slowness) {
     RecordedRun made{name, {{"valid", true}, {"wall_s", slowness}}, {}};
     for (const char* conversation : {"a", "b", "c", "d", "e"}) {
         for (int index = 1; index <= 12; ++index) {
-            made.turns.push_back(
-                turn(conversation, index, 10 * slowness, 30 * slowness, R"({"command": "ls"})", 0.5));
+            made.turns.push_back(turn(conversation, index, 10 * slowness, 30 * slowness, R"({"command": "ls"})", 0.5));
         }
     }
     return made;

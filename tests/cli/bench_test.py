@@ -274,6 +274,24 @@ class BenchTest(ProgramCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("has no results.json", done.stderr.decode())
 
+    def test_replies_that_are_replayed(self):
+        results, turns, done = self.run_bench("--model", "nano", "--limit-conversations", "1", "--replay-output", "--",
+                                              "--replay-acceptance", "0.9,0.95", "-c", "8192")
+        self.assertEqual((results["valid"], results["iou"]), (True, 1.0))
+        self.assertIn("A SIMULATION", done.stdout.decode())
+        self.assertEqual(results["setup"]["server"]["props"]["simulation"], {"replay_acceptance": [0.9, 0.95]})
+        self.assertGreater(results["drafts"]["accepted"], 0)
+        os.rename(self.path("out-1"), self.path("first"))
+        # Another server is asked for as many tokens.
+        with FakeServer(lambda number, body: reply_events("x")) as server:
+            self.run_bench("--url", server.url, "--limit-conversations", "1", "--lengths-of", self.path("first"))
+            asked = [body for body in server.requests if "messages" in body]
+        self.assertEqual([body["max_tokens"] for body in asked[:len(turns)]], [turn["output_tokens"] for turn in turns])
+        self.assertTrue(all(body["ignore_eos"] and "replay_output" not in body for body in asked))
+        done = colugo("bench", "agentic", "--lengths-of", self.path("first"), "--out", self.path("second"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does not tell the output tokens of conversation sample-02", done.stderr.decode())
+
     def test_ctrl_c_leaves_what_there_is(self):
         data = self.data(conversation("a", ["ls", "pwd"]))
         with FakeServer(lambda number, body: [30] if number else reply_events("x")) as server:

@@ -1,4 +1,5 @@
-// Attention over one int8 page. Products of integers are summed exactly, so the tiers differ in the last bits of e^x alone:
+// Attention over one int8 page. Products of integers are summed exactly, so the tiers differ in the last bits of e^x
+// alone:
 //   score_j = (sum_i q_i k_ij) x key scale_j x query scale
 //   w_j = p_j x value scale_j,  unit = max_j w_j / 255,  out += unit x sum_j round(w_j / unit) v_ij
 // Weights are rounded per row and page, to what a multiplier of bytes takes. The softmax's sum is that of p.
