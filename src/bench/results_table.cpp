@@ -16,11 +16,13 @@ std::string number(const ordered_json& value, int places) {
 // 12,345
 std::string count(const ordered_json& value) {
     if (!value.is_number()) return "not told";
-    std::string digits = std::to_string(value.get<int64_t>());
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-        digits.insert(static_cast<size_t>(at), ",");
+    const std::string digits = std::to_string(value.get<int64_t>());
+    std::string text;
+    for (size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+        text += digits[i];
     }
-    return digits;
+    return text;
 }
 
 std::string share(const ordered_json& part, const ordered_json& whole) {

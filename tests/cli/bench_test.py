@@ -311,7 +311,11 @@ class BenchTest(ProgramCase):
         script = self.path("script.jsonl", json.dumps({"text": CALL % "ls", "delay_ms": 60000}) + "\n")
         process = subprocess.Popen([COLUGO, "bench", "agentic", "--model", "scripted:" + script, "--out", self.path("stopped")],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
-        children = lambda: open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii").read().split()
+
+        def children():
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                return file.read().split()
+
         self.assertTrue(until(children))
         child = children()[0]
         time.sleep(2)

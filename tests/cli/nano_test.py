@@ -67,6 +67,11 @@ class NanoTest(ProgramCase):
                               env=environment(), timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(os.path.exists(prefix + "/share/colugo/models/nano-bf16/config.json"))
+        done = subprocess.run([prefix + "/bin/colugo", "bench", "agentic", "--limit-conversations", "1", "--out", self.path("bench")],
+                              capture_output=True, cwd="/", env=environment(), timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("bench/results.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["setup"]["data"]["path"], prefix + "/share/colugo/workloads/sample.jsonl")
 
 
 if __name__ == "__main__":
