@@ -53,9 +53,13 @@ HttpUrl HttpUrl::parse(std::string_view url) {
     return parsed;
 }
 
-std::string HttpUrl::text() const {
+std::string HttpUrl::authority() const {
     const bool is_v6 = host.find(':') != host.npos;
-    return fmt::format("http://{}{}{}:{}{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port, path);
+    return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
+}
+
+std::string HttpUrl::text() const {
+    return "http://" + authority() + path;
 }
 
 // Operations wait here, each until its deadline or until someone wants an end.
@@ -175,7 +179,7 @@ HttpClient::Answer HttpClient::post(const std::string& target, const std::string
 HttpClient::Answer HttpClient::request(std::string_view method, const std::string& target, const std::string& body,
                                        Clock::time_point deadline, const OnBytes& on_events) {
     http::request<http::string_body> message(http::string_to_verb(method), target, 11);
-    message.set(http::field::host, fmt::format("{}:{}", url_.host, url_.port));
+    message.set(http::field::host, url_.authority());
     message.set(http::field::user_agent, "colugo-bench");
     if (!options_.api_key.empty()) message.set(http::field::authorization, "Bearer " + options_.api_key);
     if (!body.empty()) message.set(http::field::content_type, "application/json");

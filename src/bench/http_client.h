@@ -20,6 +20,7 @@ struct HttpUrl {
 
     // Throws invalid_argument for what is none, unsupported for https.
     static HttpUrl parse(std::string_view url);
+    std::string authority() const;  // HOST:PORT
     std::string text() const;
 };
 

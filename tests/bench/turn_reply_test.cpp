@@ -109,6 +109,7 @@ TEST(HttpUrl, OfServers) {
     EXPECT_EQ(url.port, 8080);
     EXPECT_EQ(url.path, "/v1");
     EXPECT_EQ(HttpUrl::parse("http://[::1]:9").host, "::1");
+    EXPECT_EQ(HttpUrl::parse("http://[::1]:9/a").authority(), "[::1]:9");
     EXPECT_EQ(HttpUrl::parse("http://[::1]").port, 80);
     EXPECT_EQ(HttpUrl::parse("http://[::1]:9/a").text(), "http://[::1]:9/a");
     EXPECT_EQ(HttpUrl::parse("http://host").text(), "http://host:80");

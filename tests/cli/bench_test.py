@@ -232,6 +232,12 @@ class BenchTest(ProgramCase):
         self.assertEqual(len(server.requests), 6)
         self.assertGreater(server.connections, 6)
 
+    def test_replies_that_end_with_their_connection(self):
+        data = self.data(conversation("a", ["ls", "pwd"]))
+        with FakeServer(lambda number, body: reply_events("x"), chunked=False) as server:
+            results, _, _ = self.run_bench("--url", server.url, "--data", data)
+            self.assertEqual((results["valid"], results["output_tokens"]), (True, 6))
+
     def test_streams_that_are_none(self):
         for events, words in ((["data: {\"a\n\n"], "no JSON object"), ([event({"error": {"message": "out of memory"}})], "out of memory"),
                               (reply_events("x")[:2], "without a finish_reason"), ((200, {"choices": []}), "no stream of events")):

@@ -23,10 +23,10 @@ def reply_events(text, usage=USAGE):
 class FakeServer:
     """behave(number, body) says how chat request `number` is answered: (status, body), or a list of what is done one
     after the other: an event is sent, a number is seconds of nothing, "end" ends the answer, "close" the connection.
-    extra(path, body) answers other requests, with None for 404."""
+    extra(path, body) answers other requests, with None for 404. chunked: else a reply ends with its connection."""
 
-    def __init__(self, behave, extra=None):
-        self._behave, self._extra = behave, extra or (lambda path, body: None)
+    def __init__(self, behave, extra=None, chunked=True):
+        self._behave, self._extra, self._chunked = behave, extra or (lambda path, body: None), chunked
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.requests, self.connections, self.most_at_once = [], 0, 0
@@ -108,10 +108,13 @@ class FakeServer:
                 time.sleep(step)
             else:
                 if not begun:
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+                    how = b"Transfer-Encoding: chunked" if self._chunked else b"Connection: close"
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + how + b"\r\n\r\n")
                     begun = True
                 data = step.encode()
-                connection.sendall(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+                connection.sendall(f"{len(data):x}\r\n".encode() + data + b"\r\n" if self._chunked else data)
+        if not self._chunked:
+            return False
         if not ended:
             connection.sendall(b"0\r\n\r\n")
         return True
