@@ -1,13 +1,16 @@
-// colugo doctor: what this machine is, and whether every tier computes here what the scalar one does.
+// colugo doctor: what this machine is, and whether every tier computes here what the scalar one does; or what a client
+// has to be told so that it uses a server.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/bandwidth_probe.h"
+#include "cli/client_settings.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/kernel_check.h"
+#include "cli/served_model.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
 #include "engine/machine.h"
@@ -106,18 +109,61 @@ class DoctorCommand {
             ->check(whole_number(0, 1024))
             ->capture_default_str();
         app.add_flag("--json", json_, "Print one JSON object");
+        // Not from a file or the environment, where a model is what a server loads.
+        CLI::Option* const client =
+            app.add_option("--client", client_, "Instead: print the settings of a client: " + client_names())
+                ->configurable(false);
+        app.add_option("--url", url_, "The server that the client is to use")->capture_default_str()->needs(client);
+        app.add_option("--model", model_name_, "The model's name there (default: the server's first)")
+            ->configurable(false)
+            ->needs(client);
+        app.add_option("--api-key", api_key_, "What the server wants to know; it is not printed");
     }
 
     Outcome execute() const {
+        if (!client_.empty()) return print_client_settings();
         const Diagnosis found = diagnose(threads_);
         write_output(json_ ? to_json(found).dump(2) + "\n" : to_text(found));
         return found.passed() ? Outcome::success : Outcome::failed;
     }
 
  private:
+    Outcome print_client_settings() const;
+    // What the server says, or what is assumed where there is none.
+    ServedEndpoint endpoint() const;
+
     int threads_ = 0;
     bool json_ = false;
+    std::string client_, model_name_, api_key_;
+    std::string url_ = endpoint_url("127.0.0.1", 8080);
 };
+
+ServedEndpoint DoctorCommand::endpoint() const {
+    ServedEndpoint endpoint{.url = with_api_path(url_), .model = model_name_, .wants_key = !api_key_.empty()};
+    const auto note = [](const std::string& sentence) { write_note(fmt::format("colugo: note: {}\n", sentence)); };
+    const std::optional<ServedModelAnswer> answer = ask_served_model(endpoint.url, api_key_, model_name_);
+    if (!answer) {
+        note(on_one_line(fmt::format("no server answers at {}: the context stays unknown", endpoint.url)));
+    } else if (answer->wants_key) {
+        endpoint.wants_key = true;
+        note(api_key_.empty()
+                 ? "the server wants a key: with COLUGO_API_KEY set, its model and context can be asked for"
+                 : "the server does not take this key");
+    } else {
+        endpoint.model = answer->name;
+        endpoint.context = answer->context;
+    }
+    if (endpoint.model.empty()) endpoint.model = "nano";  // what a server without options has
+    return endpoint;
+}
+
+Outcome DoctorCommand::print_client_settings() const {
+    client_settings(client_, ServedEndpoint{});  // a name that is none is refused before anything is asked
+    const ClientSettings settings = client_settings(client_, endpoint());
+    write_note(settings.where + "\n");
+    write_output(settings.text);
+    return Outcome::success;
+}
 
 }  // namespace
 

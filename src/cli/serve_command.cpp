@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint_files.h"
 #include "cli/checkpoint_folder.h"
+#include "cli/client_settings.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/model_flags.h"
@@ -34,6 +35,19 @@ void say(const std::string& sentence) {
 
 bool is_loopback(const std::string& host) {
     return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+bool is_any_address(const std::string& host) {
+    return host == "0.0.0.0" || host == "::";
+}
+
+// To paste: what most clients of the API read, one agent as an example, and where the others are.
+void show_client_settings(const ServedEndpoint& endpoint) {
+    for (const char* const client : {"curl", "aider"}) {
+        say(fmt::format("for {}:", client));
+        write_note(client_settings(client, endpoint).text);
+    }
+    say(fmt::format("for others: colugo doctor --client NAME --url {} ({})", endpoint.url, client_names()));
 }
 
 class ServeCommand {
@@ -94,7 +108,11 @@ void ServeCommand::add_network_options(CLI::App& app) {
     app.add_option("--api-key", api_key_, "What clients have to know; better in a file or COLUGO_API_KEY");
     app.add_option("--api-key-file", api_key_file_, "A file that has it");
     app.add_flag("--insecure", insecure_, "Serve other machines without a key");
-    app.add_option("--cors-origin", cors_origins_, "Where a browser's page may come from that uses this; *: anywhere");
+    app.add_option(
+           "--cors-origin", cors_origins_,
+           "Where a browser's page may come from that uses this; *: anywhere; several, with commas between them")
+        ->allow_extra_args(false)
+        ->delimiter(',');
     app.add_option("--max-body-mib", max_body_mib_, "MiB of a request's body at most")
         ->check(whole_number(1, 4096))
         ->capture_default_str();
@@ -221,10 +239,13 @@ Outcome ServeCommand::serve_script() {
 
 Outcome ServeCommand::run(const ModelText& text, const ServedModel& served, ReplySource& source,
                           ApiServer::Options options) {
+    ServedEndpoint endpoint{.model = served.name, .context = served.ctx_size, .wants_key = !options.api_key.empty()};
     ApiServer api(text, served, source, std::move(options));
     catch_every_interrupt();
     const auto listening = [&](uint16_t port) {
-        say(fmt::format("serving {} at http://{}:{}/v1", served.name, serving_.host, port));
+        say(fmt::format("serving {} at {}", served.name, endpoint_url(serving_.host, port)));
+        endpoint.url = endpoint_url(is_any_address(serving_.host) ? "127.0.0.1" : serving_.host, port);
+        show_client_settings(endpoint);
         notify_service("READY=1");
     };
     bool stopping = false;
