@@ -26,5 +26,8 @@ Command add_eval_command(CLI::App& root);
 Command add_bench_command(CLI::App& root);
 Command add_inspect_command(CLI::App& root);
 Command add_doctor_command(CLI::App& root);
+// These two show the options of `root`, which has to last.
+Command add_man_command(CLI::App& root);
+Command add_completion_command(CLI::App& root);
 
 }  // namespace colugo

@@ -57,17 +57,25 @@ Outcome execute(const std::vector<Command>& commands) {
     throw CLI::RequiredError("A command (run, chat, serve, quantize, eval, bench, inspect, doctor)");
 }
 
+void note_misspelt_variables(const CLI::App& app) {
+    for (const std::string& name : misspelt_variables(app)) {
+        write_note(fmt::format("colugo: note: the variable {} sets nothing\n", on_one_line(name)));
+    }
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Runs hybrid language models (Qwen3.5, Qwen3.6) on the CPU of one machine", "colugo");
     app.set_version_flag("--version", "colugo " COLUGO_VERSION);
     app.require_subcommand(0, 1);
-    const std::vector<Command> commands = {add_run_command(app),      add_chat_command(app),  add_serve_command(app),
-                                           add_quantize_command(app), add_eval_command(app),  add_bench_command(app),
-                                           add_inspect_command(app),  add_doctor_command(app)};
+    const std::vector<Command> commands = {add_run_command(app),       add_chat_command(app),   add_serve_command(app),
+                                           add_quantize_command(app),  add_eval_command(app),   add_bench_command(app),
+                                           add_inspect_command(app),   add_doctor_command(app), add_man_command(app),
+                                           add_completion_command(app)};
     std::vector<std::string> all = arguments(argc, argv);
     add_settings_sources(app, all);
     try {
         app.parse(all);
+        note_misspelt_variables(app);
         switch (execute(commands)) {
             case Outcome::success:
                 return 0;

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 namespace colugo {
@@ -26,6 +29,15 @@ std::string setting_text(const toml::node& value, const std::string& name) {
     if (const auto* number = value.as_floating_point()) return fmt::format("{}", number->get());
     if (const auto* flag = value.as_boolean()) return flag->get() ? "true" : "false";
     throw CLI::ValidationError("--config", "the value of " + name + " is no text, number, true or false");
+}
+
+// An array is several values of an option that takes several.
+std::vector<std::string> setting_texts(const toml::node& value, const CLI::Option& option, const std::string& name) {
+    const toml::array* const list = value.as_array();
+    if (list == nullptr || option.get_items_expected_max() <= 1) return {setting_text(value, name)};
+    std::vector<std::string> texts;
+    for (const toml::node& element : *list) texts.push_back(setting_text(element, name));
+    return texts;
 }
 
 // The file is read by toml++: CLI11's own reader cuts values at '#' and keeps escapes as they are. CLI11 asks for the
@@ -72,7 +84,7 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
             if (!set.insert(option).second) {
                 throw CLI::ValidationError("--config", "the file sets " + item.fullname() + " twice, by two names");
             }
-            item.inputs = {setting_text(value, item.fullname())};
+            item.inputs = setting_texts(value, *option, item.fullname());
             // Tables of other commands have to make sense, and no more.
             const bool counts = command_of(item)->parsed() && !set_in_environment(*option);
             if (counts) settings.push_back(std::move(item));
@@ -98,24 +110,98 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
     const CLI::App& root_;
 };
 
+// --config is the program's, and may stand behind a command: its help names it too.
+class HelpWithConfig : public CLI::Formatter {
+ public:
+    std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+        const CLI::App* root = app;
+        while (root->get_parent() != nullptr) root = root->get_parent();
+        const std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+        const std::string config = make_option(root->get_config_ptr(), false);
+        // In a group of commands their list is the end.
+        const size_t end = std::min(help.find("\n\nSubcommands:"), help.find_last_not_of('\n') + 1);
+        return help.substr(0, end) + "\n" + config + help.substr(end);
+    }
+};
+
+constexpr std::string_view kVariablePrefix = "COLUGO_";
+// Read without an option.
+constexpr std::array kOtherSettings = {"COLUGO_CONFIG", "COLUGO_FORCE_ISA"};
+// Read by the scripts and tests of the source tree, which run the program.
+constexpr std::array kOfTheSourceTree = {"COLUGO_BUILD_DIR",     "COLUGO_LOAD_SECONDS", "COLUGO_NANO",
+                                         "COLUGO_OPENAI_CLIENT", "COLUGO_PYTHON",       "COLUGO_QWEN_TOKENIZER",
+                                         "COLUGO_SHARED",        "COLUGO_SPEC_MODEL",   "COLUGO_SPEC_TURNS"};
+
+// Characters to add, drop or change (Levenshtein).
+size_t edit_distance(std::string_view from, std::string_view to) {
+    std::vector<size_t> row(to.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < from.size(); ++i) {
+        size_t diagonal = row[0]++;
+        for (size_t j = 0; j < to.size(); ++j) {
+            const size_t changed = diagonal + (from[i] == to[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+std::string with_nearest(const std::string& name, const std::set<std::string>& known) {
+    constexpr size_t kNear = 3;
+    const auto nearer = [&](const std::string& a, const std::string& b) {
+        return edit_distance(name, a) < edit_distance(name, b);
+    };
+    const auto nearest = std::min_element(known.begin(), known.end(), nearer);
+    if (nearest == known.end() || edit_distance(name, *nearest) > kNear) return name;
+    return fmt::format("{} ({} does)", name, *nearest);
+}
+
+void add_known_variables(const CLI::App& parent, std::set<std::string>& known) {
+    for (const CLI::App* command : parent.get_subcommands([](const CLI::App*) { return true; })) {
+        for (const CLI::Option* option : command->get_options()) known.insert(setting_variable(*option));
+        add_known_variables(*command, known);
+    }
+}
+
 // Of the commands below one, and of theirs.
 void add_variables(CLI::App& parent, const std::vector<std::string>& arguments) {
     for (CLI::App* command : parent.get_subcommands([](const CLI::App*) { return true; })) {
         command->fallthrough();  // --config may follow the command
+        command->formatter(std::make_shared<HelpWithConfig>());
         // The parser looks at the variables of every command, given or not.
         if (std::find(arguments.begin(), arguments.end(), command->get_name()) == arguments.end()) continue;
         for (CLI::Option* option : command->get_options()) {
-            if (option->get_lnames().empty() || !option->get_configurable()) continue;
-            std::string name = "COLUGO_" + option->get_lnames().front();
-            std::transform(name.begin(), name.end(), name.begin(),
-                           [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
-            option->envname(name);
+            if (const std::string name = setting_variable(*option); !name.empty()) option->envname(name);
         }
         add_variables(*command, arguments);
     }
 }
 
 }  // namespace
+
+std::string setting_variable(const CLI::Option& option) {
+    if (option.get_lnames().empty() || !option.get_configurable()) return {};
+    std::string name = std::string(kVariablePrefix) + option.get_lnames().front();
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
+    return name;
+}
+
+std::vector<std::string> misspelt_variables(const CLI::App& root) {
+    std::set<std::string> known(kOtherSettings.begin(), kOtherSettings.end());
+    add_known_variables(root, known);
+    known.erase("");
+    std::vector<std::string> misspelt;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        const std::string_view whole = *variable;
+        const std::string name(whole.substr(0, whole.find('=')));
+        if (!name.starts_with(kVariablePrefix) || known.contains(name)) continue;
+        if (std::find(kOfTheSourceTree.begin(), kOfTheSourceTree.end(), name) != kOfTheSourceTree.end()) continue;
+        misspelt.push_back(with_nearest(name, known));
+    }
+    return misspelt;
+}
 
 void add_settings_sources(CLI::App& root, const std::vector<std::string>& arguments) {
     add_variables(root, arguments);

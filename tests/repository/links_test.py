@@ -73,7 +73,7 @@ def check_code(root):
                 continue
             name = os.path.relpath(path, root)
             for page, heading in PAGE_IN_CODE.findall(read(path)):
-                full = os.path.join(root, page if "/" in page or page == page.upper() else "docs/" + page)
+                full = os.path.join(root, page if "/" in page or page.removesuffix(".md").isupper() else "docs/" + page)
                 if not os.path.exists(full):
                     findings.append(f"{name}: refers to {page}, which does not exist")
                 elif heading and heading not in headings(read(full)):

@@ -1,0 +1,14 @@
+// Completions of commands, options and their values, as a script for a shell.
+#pragma once
+
+#include <string>
+
+#include "cli/option_table.h"
+
+namespace colugo {
+
+std::string bash_completion(const OptionTable& table);
+std::string zsh_completion(const OptionTable& table);
+std::string fish_completion(const OptionTable& table);
+
+}  // namespace colugo

@@ -1,0 +1,12 @@
+// The manual page, colugo(1), in man's macros.
+#pragma once
+
+#include <string>
+
+#include "cli/option_table.h"
+
+namespace colugo {
+
+std::string man_page(const OptionTable& table);
+
+}  // namespace colugo

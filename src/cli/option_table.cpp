@@ -1,0 +1,62 @@
+#include "cli/option_table.h"
+
+#include "cli/settings.h"
+
+namespace colugo {
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char mark) {
+    std::vector<std::string> parts;
+    for (size_t begin = 0; begin <= text.size();) {
+        const size_t end = std::min(text.find(mark, begin), text.size());
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+OptionRow row_of(const CLI::Option& option) {
+    OptionRow row;
+    row.is_positional = !option.nonpositional();
+    if (row.is_positional) row.names.push_back(option.get_name(true));
+    for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
+    row.description = option.get_description();
+    row.variable = setting_variable(option);
+    // --help and --config have no type, and --config takes a file all the same.
+    const bool takes_value = option.get_items_expected_max() > 0;
+    if (!takes_value) return row;
+    // "TEXT:{a,b}", "INT:0..9", "TEXT": the type, and what a check says of itself.
+    const std::string type = option.get_type_name();
+    const size_t mark = std::min(type.find(':'), type.size());
+    row.value = mark == 0 ? "FILE" : type.substr(0, mark);
+    const std::string check = type.substr(std::min(mark + 1, type.size()));
+    if (check.starts_with('{') && check.ends_with('}')) {
+        row.choices = split(check.substr(1, check.size() - 2), ',');
+    } else {
+        row.range = check;
+    }
+    row.standard = option.get_default_str();
+    return row;
+}
+
+std::vector<OptionRow> rows_of(const CLI::App& app) {
+    std::vector<OptionRow> rows;
+    for (const CLI::Option* option : app.get_options()) rows.push_back(row_of(*option));
+    return rows;
+}
+
+}  // namespace
+
+OptionTable option_table(const CLI::App& root) {
+    OptionTable table{root.get_description(), rows_of(root), {}};
+    for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
+        CommandRow row{command->get_name(), command->get_description(), rows_of(*command)};
+        row.options.push_back(row_of(*root.get_config_ptr()));
+        table.commands.push_back(std::move(row));
+    }
+    return table;
+}
+
+}  // namespace colugo
