@@ -128,9 +128,10 @@ constexpr std::string_view kVariablePrefix = "COLUGO_";
 // Read without an option.
 constexpr std::array kOtherSettings = {"COLUGO_CONFIG", "COLUGO_FORCE_ISA"};
 // Read by the scripts and tests of the source tree, which run the program.
-constexpr std::array kOfTheSourceTree = {"COLUGO_BUILD_DIR",     "COLUGO_LOAD_SECONDS", "COLUGO_NANO",
-                                         "COLUGO_OPENAI_CLIENT", "COLUGO_PYTHON",       "COLUGO_QWEN_TOKENIZER",
-                                         "COLUGO_SHARED",        "COLUGO_SPEC_MODEL",   "COLUGO_SPEC_TURNS"};
+constexpr std::array kOfTheSourceTree = {"COLUGO_BUILD_DIR",    "COLUGO_DEBIAN_MIRROR",  "COLUGO_SCREENSHOT",
+                                         "COLUGO_LOAD_SECONDS", "COLUGO_NANO",           "COLUGO_OPENAI_CLIENT",
+                                         "COLUGO_PYTHON",       "COLUGO_QWEN_TOKENIZER", "COLUGO_SHARED",
+                                         "COLUGO_SPEC_MODEL",   "COLUGO_SPEC_TURNS"};
 
 // Characters to add, drop or change (Levenshtein).
 size_t edit_distance(std::string_view from, std::string_view to) {
