@@ -36,15 +36,38 @@ std::string bash_values(const std::vector<OptionRow>& options) {
     return text;
 }
 
-std::string bash_branch(std::string_view pattern, const std::vector<OptionRow>& options, const std::string& others) {
+std::string names_of(const std::vector<CommandRow>& commands) {
     std::string names;
-    for (const OptionRow& row : options) {
+    for (const CommandRow& command : commands) names += (names.empty() ? "" : " ") + command.name;
+    return names;
+}
+
+// What may stand at the cursor behind each command: `path` is "serve", "bench agentic", nothing.
+std::string bash_branches(const CommandRow& command, const std::string& path) {
+    std::string names, others = names_of(command.commands);
+    for (const OptionRow& row : command.options) {
         if (!row.is_positional) names += (names.empty() ? "" : " ") + joined(row.names, " ");
+        if (row.is_positional) others += (others.empty() ? "" : " ") + joined(row.choices, " ");
     }
-    return fmt::format(
-        "        {})\n            case $before in\n{}            esac\n            words='{}'\n            {}\n        "
-        "    ;;\n",
-        pattern, bash_values(options), names, others);
+    std::string text = fmt::format("        '{}')\n            case $before in\n{}            esac\n", path,
+                                   bash_values(command.options));
+    text += fmt::format("            words='{}'\n            [[ $word == -* ]] || words='{}'\n            ;;\n", names,
+                        others);
+    for (const CommandRow& part : command.commands) {
+        text += bash_branches(part, path.empty() ? part.name : path + " " + part.name);
+    }
+    return text;
+}
+
+// 'serve'|'bench'|'bench agentic'
+std::string bash_paths(const CommandRow& command, const std::string& path) {
+    std::string text;
+    for (const CommandRow& part : command.commands) {
+        const std::string name = path.empty() ? part.name : path + " " + part.name;
+        const std::string below = bash_paths(part, name);
+        text += fmt::format("{}'{}'{}{}", text.empty() ? "" : "|", name, below.empty() ? "" : "|", below);
+    }
+    return text;
 }
 
 // One option for zsh's _arguments: each of its names excludes the others.
@@ -61,17 +84,40 @@ std::string zsh_option(const OptionRow& row) {
     }
     std::string text;
     for (const std::string& name : row.names) {
-        text += fmt::format(" \\\n                '({}){}[{}]{}'", joined(row.names, " "), name, about, action);
+        text += fmt::format(" \\\n        '({}){}[{}]{}'", joined(row.names, " "), name, about, action);
     }
     return text;
 }
 
-std::string zsh_arguments(const std::vector<OptionRow>& options) {
-    std::string text = "_arguments -S";
-    for (const OptionRow& row : options) {
-        if (!row.is_positional) text += zsh_option(row);
+// The function of a command, which hands what stands behind a command of it to that one's.
+std::string zsh_function(const CommandRow& command, const std::string& function) {
+    std::string parts = fmt::format(
+        "{}() {{\n    local curcontext=$curcontext context state state_descr line\n"
+        "    typeset -A opt_args\n    _arguments -C",
+        function);
+    for (const OptionRow& row : command.options) {
+        if (!row.is_positional) parts += zsh_option(row);
     }
-    return text;
+    for (const OptionRow& row : command.options) {
+        if (!row.is_positional) continue;
+        const std::string action = row.choices.empty() ? "_files" : fmt::format("({})", joined(row.choices, " "));
+        parts += fmt::format(" \\\n        ':{}:{}'", row.names.front(), action);
+    }
+    if (command.commands.empty()) return parts + "\n}\n";
+    parts +=
+        " \\\n        '1:command:->command' '*::argument:->argument'\n    case $state in\n        command)\n           "
+        " local -a commands=(";
+    std::string cases, functions;
+    for (const CommandRow& part : command.commands) {
+        const std::string name = function + "_" + part.name;
+        parts += fmt::format("\n                '{}:{}'", part.name, quotable(part.description, "'\\''"));
+        cases += fmt::format("            {}) {} ;;\n", part.name, name);
+        functions += zsh_function(part, name);
+    }
+    return functions + parts +
+           ")\n            _describe command commands\n            ;;\n        argument)\n            case $line[1] "
+           "in\n" +
+           cases + "            esac\n            ;;\n    esac\n}\n";
 }
 
 std::string fish_option(const OptionRow& row, const std::string& condition) {
@@ -85,75 +131,50 @@ std::string fish_option(const OptionRow& row, const std::string& condition) {
     return text + fmt::format(" -d '{}'\n", quotable(row.description, "\\'"));
 }
 
+// `seen`: the condition that the command was given; its own options count until one of its commands is.
+std::string fish_command(const CommandRow& command, const std::string& seen) {
+    const std::string names = names_of(command.commands);
+    const std::string here =
+        names.empty() ? seen : fmt::format("{}; and not __fish_seen_subcommand_from {}", seen, names);
+    std::string text;
+    for (const OptionRow& row : command.options) {
+        if (!row.is_positional) {
+            text += fish_option(row, here);
+        } else if (!row.choices.empty()) {
+            text += fmt::format("complete -c colugo -n '{}' -xa '{}'\n", here, joined(row.choices, " "));
+        }
+    }
+    for (const CommandRow& part : command.commands) {
+        text += fmt::format("complete -c colugo -n '{}' -xa {} -d '{}'\n", here, part.name,
+                            quotable(part.description, "\\'"));
+        text += fish_command(part, fmt::format("{}; and __fish_seen_subcommand_from {}", seen, part.name));
+    }
+    return text;
+}
+
 }  // namespace
 
-std::string bash_completion(const OptionTable& table) {
-    std::vector<std::string> commands;
-    for (const CommandRow& command : table.commands) commands.push_back(command.name);
+std::string bash_completion(const CommandRow& table) {
     std::string text = "# Completion of colugo for bash; from: colugo completion bash\n_colugo() {\n";
     text +=
         "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command='' words='' i\n"
         "    for ((i = 1; i < COMP_CWORD; ++i)); do\n"
-        "        case ${COMP_WORDS[i]} in\n";
-    text += fmt::format("            {}) command=${{COMP_WORDS[i]}}; break ;;\n        esac\n    done\n",
-                        joined(commands, "|"));
-    text += "    case $command in\n";
-    for (const CommandRow& command : table.commands) {
-        std::string positionals;  // their choices, or files
-        for (const OptionRow& row : command.options) {
-            if (row.is_positional) positionals += " " + joined(row.choices, " ");
-        }
-        text += bash_branch(
-            command.name, command.options,
-            fmt::format("[[ $word == -* ]] || words='{}'", positionals.substr(positionals.empty() ? 0 : 1)));
-    }
-    text += bash_branch("*", table.options, fmt::format("[[ $word == -* ]] || words='{}'", joined(commands, " ")));
-    return text +
+        "        case \"${command:+$command }${COMP_WORDS[i]}\" in\n";
+    text +=
+        fmt::format("            {}) command=${{command:+$command }}${{COMP_WORDS[i]}} ;;\n        esac\n    done\n",
+                    bash_paths(table, ""));
+    return text + "    case $command in\n" + bash_branches(table, "") +
            "    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
            "}\ncomplete -o default -F _colugo colugo\n";
 }
 
-std::string zsh_completion(const OptionTable& table) {
-    std::string text =
-        "#compdef colugo\n# Completion of colugo for zsh; from: colugo completion zsh\n_colugo() {\n"
-        "    local context state state_descr line\n    typeset -A opt_args\n    _arguments -C";
-    for (const OptionRow& row : table.options) text += zsh_option(row);
-    text +=
-        " \\\n        '1:command:->command' '*::argument:->argument'\n    case $state in\n        command)\n           "
-        " local -a commands=(";
-    for (const CommandRow& command : table.commands) {
-        text += fmt::format("\n                '{}:{}'", command.name, quotable(command.description, "'\\''"));
-    }
-    text +=
-        ")\n            _describe command commands\n            ;;\n        argument)\n            case $line[1] in\n";
-    for (const CommandRow& command : table.commands) {
-        std::string positionals;
-        for (const OptionRow& row : command.options) {
-            if (!row.is_positional) continue;
-            const std::string action = row.choices.empty() ? "_files" : fmt::format("({})", joined(row.choices, " "));
-            positionals += fmt::format(" \\\n                ':{}:{}'", row.names.front(), action);
-        }
-        text += fmt::format("            {}) {}{} ;;\n", command.name, zsh_arguments(command.options), positionals);
-    }
-    return text + "            esac\n            ;;\n    esac\n}\ncompdef _colugo colugo\n";
+std::string zsh_completion(const CommandRow& table) {
+    return "#compdef colugo\n# Completion of colugo for zsh; from: colugo completion zsh\n" +
+           zsh_function(table, "_colugo") + "compdef _colugo colugo\n";
 }
 
-std::string fish_completion(const OptionTable& table) {
-    std::string text = "# Completion of colugo for fish; from: colugo completion fish\n";
-    for (const OptionRow& row : table.options) text += fish_option(row, "__fish_use_subcommand");
-    for (const CommandRow& command : table.commands) {
-        text += fmt::format("complete -c colugo -n __fish_use_subcommand -xa {} -d '{}'\n", command.name,
-                            quotable(command.description, "\\'"));
-        const std::string condition = "__fish_seen_subcommand_from " + command.name;
-        for (const OptionRow& row : command.options) {
-            if (!row.is_positional) {
-                text += fish_option(row, condition);
-            } else if (!row.choices.empty()) {
-                text += fmt::format("complete -c colugo -n '{}' -xa '{}'\n", condition, joined(row.choices, " "));
-            }
-        }
-    }
-    return text;
+std::string fish_completion(const CommandRow& table) {
+    return "# Completion of colugo for fish; from: colugo completion fish\n" + fish_command(table, "true");
 }
 
 }  // namespace colugo

@@ -7,8 +7,8 @@
 
 namespace colugo {
 
-std::string bash_completion(const OptionTable& table);
-std::string zsh_completion(const OptionTable& table);
-std::string fish_completion(const OptionTable& table);
+std::string bash_completion(const CommandRow& table);
+std::string zsh_completion(const CommandRow& table);
+std::string fish_completion(const CommandRow& table);
 
 }  // namespace colugo

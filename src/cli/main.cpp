@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/settings.h"
 #include "cli/text_output.h"
+#include "cli/variables.h"
 
 namespace colugo {
 

@@ -48,14 +48,18 @@ std::string entry(const OptionRow& row) {
     return text;
 }
 
-std::string command_section(const CommandRow& command) {
-    std::string arguments;
+// A section for each command; of a group, one for each of its commands.
+std::string sections(const CommandRow& command, const std::string& group) {
+    const std::string name = group + " " + command.name;
+    std::string arguments = " [\\fIoptions\\fR]";
     for (const OptionRow& row : command.options) {
         if (row.is_positional) arguments += fmt::format(" [\\fI{}\\fR]", roff(row.names.front()));
     }
-    std::string text = fmt::format(".SS colugo {0}\n{1}.\n.PP\n\\fBcolugo {0}\\fR [\\fIoptions\\fR]{2}\n",
-                                   roff(command.name), roff(command.description), arguments);
+    if (!command.commands.empty()) arguments = " \\fIcommand\\fR";
+    std::string text =
+        fmt::format(".SS {0}\n{1}.\n.PP\n\\fB{0}\\fR{2}\n", roff(name), roff(command.description), arguments);
     for (const OptionRow& row : command.options) text += entry(row);
+    for (const CommandRow& part : command.commands) text += sections(part, name);
     return text;
 }
 
@@ -81,13 +85,13 @@ colugo doctor \-\-client opencode
 
 }  // namespace
 
-std::string man_page(const OptionTable& table) {
+std::string man_page(const CommandRow& table) {
     std::string text = fmt::format(".TH COLUGO 1 \"\" \"colugo {}\" \"User Commands\"\n.SH NAME\ncolugo \\- {}\n",
                                    roff(COLUGO_VERSION), roff(table.description));
     text += ".SH SYNOPSIS\n\\fBcolugo\\fR \\fIcommand\\fR [\\fIoptions\\fR]\n.SH OPTIONS\n";
     for (const OptionRow& row : table.options) text += entry(row);
     text += ".SH COMMANDS\n";
-    for (const CommandRow& command : table.commands) text += command_section(command);
+    for (const CommandRow& command : table.commands) text += sections(command, table.name);
     return text + ".SH SETTINGS\n" + std::string(kSettings) + std::string(kEnd);
 }
 

@@ -7,6 +7,6 @@
 
 namespace colugo {
 
-std::string man_page(const OptionTable& table);
+std::string man_page(const CommandRow& table);
 
 }  // namespace colugo

@@ -1,6 +1,6 @@
 #include "cli/option_table.h"
 
-#include "cli/settings.h"
+#include "cli/variables.h"
 
 namespace colugo {
 
@@ -47,16 +47,20 @@ std::vector<OptionRow> rows_of(const CLI::App& app) {
     return rows;
 }
 
-}  // namespace
-
-OptionTable option_table(const CLI::App& root) {
-    OptionTable table{root.get_description(), rows_of(root), {}};
-    for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
-        CommandRow row{command->get_name(), command->get_description(), rows_of(*command)};
-        row.options.push_back(row_of(*root.get_config_ptr()));
-        table.commands.push_back(std::move(row));
+CommandRow table_of(const CLI::App& app, const OptionRow& config) {
+    CommandRow table{app.get_name(), app.get_description(), rows_of(app), {}};
+    // The program's own option may stand behind each command.
+    if (app.get_parent() != nullptr) table.options.push_back(config);
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        table.commands.push_back(table_of(*command, config));
     }
     return table;
+}
+
+}  // namespace
+
+CommandRow option_table(const CLI::App& root) {
+    return table_of(root, row_of(*root.get_config_ptr()));
 }
 
 }  // namespace colugo

@@ -18,18 +18,14 @@ struct OptionRow {
     bool is_positional = false;
 };
 
+// The program itself, a command, or a command of a group of commands.
 struct CommandRow {
     std::string name, description;
-    std::vector<OptionRow> options;  // those of the whole program too
-};
-
-struct OptionTable {
-    std::string description;
-    std::vector<OptionRow> options;  // of the program without a command
+    std::vector<OptionRow> options;
     std::vector<CommandRow> commands;
 };
 
 // Call it when all options are there.
-OptionTable option_table(const CLI::App& root);
+CommandRow option_table(const CLI::App& root);
 
 }  // namespace colugo

@@ -19,7 +19,7 @@ Command add_completion_command(CLI::App& root) {
     auto shell = std::make_shared<std::string>();
     app->add_option("shell", *shell, "The shell")->check(CLI::IsMember({"bash", "zsh", "fish"}))->required();
     return {app, [&root, shell] {
-                const OptionTable table = option_table(root);
+                const CommandRow table = option_table(root);
                 if (*shell == "bash") write_output(bash_completion(table));
                 if (*shell == "zsh") write_output(zsh_completion(table));
                 if (*shell == "fish") write_output(fish_completion(table));

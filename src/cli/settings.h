@@ -8,13 +8,6 @@
 
 namespace colugo {
 
-// "COLUGO_CTX_SIZE"; empty where an option is set on the command line only.
-std::string setting_variable(const CLI::Option& option);
-
-// Variables that begin with COLUGO_ and set nothing, each with the nearest one that does, where one is near: misspelt
-// ones would be ignored in silence. Call it when all options are there.
-std::vector<std::string> misspelt_variables(const CLI::App& root);
-
 // Gives every option of the subcommand among `arguments` its variable, and the root --config, which the help of every
 // subcommand shows. Call it when all options are there.
 void add_settings_sources(CLI::App& root, const std::vector<std::string>& arguments);

@@ -10,9 +10,6 @@ import unittest
 from program import COLUGO, ProgramCase, colugo, main
 from serving import Server
 
-COMMANDS = ("run", "chat", "serve", "quantize", "eval", "inspect", "doctor", "man", "completion")
-
-
 def flags(*command):
     """The options that --help names."""
     text = colugo(*command, "--help").stdout.decode()
@@ -22,20 +19,35 @@ def flags(*command):
     return found
 
 
+def parts(*command):
+    """The commands that --help lists."""
+    listed = colugo(*command, "--help").stdout.decode().partition("\nSubcommands:\n")[2]
+    return re.findall(r"^  (\w+) ", listed, re.M)
+
+
+COMMANDS = parts()
+GROUPS = {command: parts(command) for command in COMMANDS if parts(command)}
+# Each command as the words it is given by.
+PATHS = [path for command in COMMANDS for path in [(command,), *((command, part) for part in GROUPS.get(command, ()))]]
+
+
 class ReferenceTest(ProgramCase):
+    def test_the_commands_are_found(self):
+        self.assertLessEqual({"run", "serve", "bench", "man", "completion"}, set(COMMANDS))
+        self.assertIn("agentic", GROUPS["bench"])
+
     def test_every_command_names_config_in_its_help(self):
-        for command in COMMANDS:
-            self.assertIn("--config", flags(command), command)
-            self.assertIn("--help", flags(command), command)
+        for path in PATHS:
+            self.assertLessEqual({"--config", "--help"}, flags(*path), path)
 
     def test_the_manual_has_every_option_of_every_command(self):
         page = self.succeed("man").stdout.decode()
-        sections = re.split(r"^\.SS colugo (\S+)$", page, flags=re.M)
+        sections = re.split(r"^\.SS colugo (.+)$", page, flags=re.M)
         named = dict(zip(sections[1::2], sections[2::2]))
-        self.assertEqual(tuple(named), COMMANDS)
-        for command in COMMANDS:
-            for flag in flags(command):
-                self.assertIn(f"\\fB{flag}\\fR".replace("-", "\\-"), named[command], (command, flag))
+        self.assertEqual(list(named), [" ".join(path) for path in PATHS])
+        for path in PATHS:
+            for flag in flags(*path):
+                self.assertIn(f"\\fB{flag}\\fR".replace("-", "\\-"), named[" ".join(path)], (path, flag))
         for flag in flags():
             self.assertIn(f"\\fB{flag}\\fR".replace("-", "\\-"), sections[0], flag)
         self.assertIn("COLUGO_CACHE_GIB", page)
@@ -60,8 +72,10 @@ class ReferenceTest(ProgramCase):
         script = self.path("colugo.bash", self.succeed("completion", "bash").stdout.decode())
         self.assertEqual(self.complete_in_bash(script, "colugo", ""), set(COMMANDS))
         self.assertEqual(self.complete_in_bash(script, "colugo", "-"), flags())
-        for command in COMMANDS:
-            self.assertEqual(self.complete_in_bash(script, "colugo", command, "-"), flags(command), command)
+        for path in PATHS:
+            self.assertEqual(self.complete_in_bash(script, "colugo", *path, "-"), flags(*path), path)
+        for group, commands in GROUPS.items():
+            self.assertEqual(self.complete_in_bash(script, "colugo", group, ""), set(commands))
         self.assertEqual(self.complete_in_bash(script, "colugo", "serve", "--spec", "m"), {"mtp"})
         self.assertEqual(self.complete_in_bash(script, "colugo", "serve", "--port", ""), set())
         self.assertEqual(self.complete_in_bash(script, "colugo", "serve", "--api-key-file", "colugo"), {"colugo.bash"})
@@ -78,18 +92,20 @@ class ReferenceTest(ProgramCase):
             return {found.split("\t")[0] for found in done.stdout.splitlines()}
 
         self.assertLessEqual(set(COMMANDS), complete("colugo "))
-        for command in COMMANDS:
-            wanted = {flag for flag in flags(command) if flag.startswith("--")}
-            self.assertEqual(complete(f"colugo {command} --"), wanted, command)
+        for path in PATHS:
+            wanted = {flag for flag in flags(*path) if flag.startswith("--")}
+            self.assertEqual(complete(f"colugo {' '.join(path)} --"), wanted, path)
+        for group, commands in GROUPS.items():
+            self.assertLessEqual(set(commands), complete(f"colugo {group} "))
         self.assertEqual(complete("colugo serve --spec m"), {"mtp"})
         self.assertEqual(complete("colugo completion "), {"bash", "zsh", "fish"})
 
     def test_zsh_gets_every_option(self):
         text = self.succeed("completion", "zsh").stdout.decode()
-        for command in COMMANDS:
-            part = re.search(rf"^            {command}\) (.*?) ;;$", text, re.M | re.S)[1]
-            for flag in flags(command):
-                self.assertIn(f"){flag}[", part, (command, flag))
+        for path in PATHS:
+            part = re.search(rf"^_colugo_{'_'.join(path)}\(\) {{(.*?)^}}$", text, re.M | re.S)[1]
+            for flag in flags(*path):
+                self.assertIn(f"){flag}[", part, (path, flag))
         if shutil.which("zsh") is None:
             self.skipTest("there is no zsh to read it")
         script = self.path("_colugo", text)
