@@ -82,9 +82,10 @@ void LoadedModel::self_test() {
     const int step = std::min(kTokens, model_->max_rows());
     for (int begin = 0; begin < kTokens; begin += step) {
         const int count = std::min(step, kTokens - begin);
-        const SequenceRows part[] = {{&sequence, std::span(tokens).subspan(begin, count)}};
+        const auto first = static_cast<size_t>(begin), rows_here = static_cast<size_t>(count);
+        const SequenceRows part[] = {{&sequence, std::span(tokens).subspan(first, rows_here)}};
         model_->forward(part);
-        model_->logits(logits.row_range(begin, count), std::span(rows).first(static_cast<size_t>(count)));
+        model_->logits(logits.row_range(begin, count), std::span(rows).first(rows_here));
     }
     for (int64_t row = 0; row < kTokens; ++row) {
         for (int64_t token = 0; token < config_.vocab_size; ++token) {

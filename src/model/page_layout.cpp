@@ -3,8 +3,8 @@
 namespace colugo {
 
 PageLayout::PageLayout(const ModelConfig& config, const ModelWeights& weights, kernels::KvType kv_type) {
-    const auto tiles = static_cast<int64_t>(config.num_key_value_heads *
-                                            kernels::kv_tile_bytes(kv_type, static_cast<int>(config.head_dim)));
+    const auto tile = static_cast<int64_t>(kernels::kv_tile_bytes(kv_type, static_cast<int>(config.head_dim)));
+    const int64_t tiles = config.num_key_value_heads * tile;
     const auto add = [&](const AttentionWeights& attention) {
         KvSlice slice{.key_offset = page_bytes, .value_offset = page_bytes + tiles};
         // A scale belongs to the 8-bit type; wider types store the value itself.

@@ -153,7 +153,7 @@ void SchemaDocument::check(const SchemaPlace& place) const {
         fail(ErrorCode::invalid_argument, "{}: what is at {} is no schema: it is neither an object nor true", name_,
              place.pointer);
     for (const auto& [keyword, value] : place.value->items()) {
-        const auto known = [&](const auto& entry) { return entry.first == keyword; };
+        const auto known = [&keyword = keyword](const auto& entry) { return entry.first == keyword; };
         if (!is_annotation(keyword) && std::none_of(kKeywords.begin(), kKeywords.end(), known))
             refuse(place, keyword, "is not supported");
     }

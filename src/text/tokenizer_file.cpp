@@ -139,7 +139,7 @@ class Parser {
         for (size_t rank = 0; rank < json_.merges.size(); ++rank) {
             const auto& [left, right] = json_.merges[rank];
             joined.assign(left).append(right);
-            const auto id = [&](const std::string& token) {
+            const auto id = [&, &left = left, &right = right](const std::string& token) {
                 const int32_t found = name_index_.find(names_, token);
                 if (found < 0) {
                     invalid("model.merges[{}] (\"{}\", \"{}\"): \"{}\" is not in model.vocab", rank, left, right,
