@@ -33,8 +33,9 @@ struct RegexSplitter::Code {
 RegexSplitter::RegexSplitter(const std::string& pattern) : code_(std::make_unique<Code>()), pattern_(pattern) {
     int error = 0;
     PCRE2_SIZE position = 0;
+    // \C matches a byte, and pieces would begin inside a character.
     code_->compiled.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                        PCRE2_UTF | PCRE2_UCP, &error, &position, nullptr));
+                                        PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &position, nullptr));
     if (code_->compiled == nullptr) {
         fail(ErrorCode::unsupported, "pre_tokenizer pattern \"{}\" is not accepted by PCRE2 at byte {}: {}", pattern,
              position, error_message(error));

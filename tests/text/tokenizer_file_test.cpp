@@ -145,6 +145,7 @@ TEST(TokenizerFile, WhatTheProgramDoesNotDoIsRefusedByName) {
     expect_refused("/pre_tokenizer", sequence({{"type", "Digits"}}, byte_level(false)), "[Digits, ByteLevel]");
     expect_refused("/pre_tokenizer", sequence(split("x"), byte_level(true)), "use_regex");
     expect_refused("/pre_tokenizer", sequence(split("a("), byte_level(false)), "not accepted by PCRE2");
+    expect_refused("/pre_tokenizer", sequence(split("^\\C|"), byte_level(false)), "not accepted by PCRE2");
     expect_refused("/pre_tokenizer/pretokenizers/0/behavior", "Removed", "behavior \"Removed\"");
     expect_refused("/pre_tokenizer/pretokenizers/0/invert", true, "invert");
     expect_refused("/pre_tokenizer/pretokenizers/0/pattern", {{"String", " "}}, "accepted is a Regex");
