@@ -15,8 +15,9 @@ using Kind = ReplyPiece::Kind;
 constexpr std::string_view kFunction = "<function=", kEndFunction = "</function>";
 constexpr std::string_view kParameter = "<parameter=", kEndParameter = "</parameter>";
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr size_t kMostBlanks = 64;  // between two tags
-constexpr size_t kMostName = 256;   // bytes of a function's or a parameter's name
+constexpr size_t kMostBlanks = 64;              // between two tags
+constexpr size_t kMostName = 256;               // bytes of a function's or a parameter's name
+constexpr size_t kMostWritten = kMostName + 2;  // of one in quotes
 
 constexpr char byte_of(ReplyMark mark) {
     return static_cast<char>(0xF8 + static_cast<int>(mark));
@@ -36,6 +37,15 @@ bool is_name(std::string_view text) {
 std::string_view unquoted(std::string_view text) {
     const bool quoted = text.size() > 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
     return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// Whether a name, in quotes or not, may begin so.
+bool begins_name(std::string_view text) {
+    if (text.empty() || (text[0] != '"' && text[0] != '\'')) return text.empty() || is_name(text);
+    const char quote = text[0];
+    text.remove_prefix(1);
+    if (text.empty()) return true;
+    return is_name(text.back() == quote ? text.substr(0, text.size() - 1) : text);
 }
 
 // The calls of a Hermes object, or of a list of such; empty where it is none.
@@ -213,7 +223,7 @@ OutputParser::Verdict OutputParser::call_follows(size_t at, bool only_known) con
     const std::string_view rest = std::string_view(held_).substr(at + kFunction.size());
     const size_t end = rest.find_first_of(">\n");
     const std::string_view name = rest.substr(0, end);
-    if (end == rest.npos) return name.empty() || is_name(name) ? Verdict::undecided : Verdict::no;
+    if (end == rest.npos) return begins_name(name) ? Verdict::undecided : Verdict::no;
     if (!is_name(unquoted(name))) return Verdict::no;
     return !only_known || is_known(unquoted(name)) ? Verdict::yes : Verdict::no;
 }
@@ -304,7 +314,7 @@ bool OutputParser::advance_body() {
     }
     const std::string_view head = std::string_view(held_).substr(kParameter.size());
     const size_t head_end = head.find_first_of(">\n<");
-    if (head_end == head.npos && !ended_ && head.size() <= kMostName) return false;
+    if (head_end == head.npos && !ended_ && head.size() <= kMostWritten) return false;
     const bool whole = head_end != head.npos && head[head_end] == '>' && is_name(unquoted(head.substr(0, head_end)));
     key_ = whole ? unquoted(head.substr(0, head_end)) : std::string_view();
     drop(kParameter.size() + (whole ? head_end + 1 : 0));
@@ -378,8 +388,8 @@ OutputParser::ValueEnd OutputParser::value_end(size_t at) const {
         if (tag == Verdict::yes) {
             const std::string_view head = std::string_view(held_).substr(at + kParameter.size());
             const size_t end = head.find_first_of(">\n<");
-            if (end == head.npos && head.size() <= kMostName) return {at_end};
-            if (end == head.npos || head[end] != '>') return {};
+            if (end == head.npos && head.size() <= kMostWritten) return {at_end};
+            if (end == head.npos || end > kMostWritten || head[end] != '>') return {};
             const std::string key(unquoted(head.substr(0, end)));
             const bool listed = tool_ == nullptr ? is_name(key) : tool_->find(key) != nullptr;
             const bool is_new = std::find(given_.begin(), given_.end(), key) == given_.end();

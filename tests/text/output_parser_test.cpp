@@ -226,6 +226,25 @@ TEST(OutputParser, ACallWithoutItsMark) {
     EXPECT_EQ(parse("<functional").content, "<functional");
 }
 
+TEST(OutputParser, NamesMayBeQuoted) {
+    const std::string body = "<function=\"get_weather\">\n<parameter='city'>\nRome\n</parameter>\n</function>\n";
+    for (const std::string& text : {"<tool_call>\n" + body + "</tool_call>", body}) {
+        const Parsed parsed = parse(text);
+        ASSERT_EQ(parsed.calls.size(), 1u) << text;
+        EXPECT_EQ(parsed.calls[0].first, "get_weather");
+        EXPECT_EQ(parsed.calls[0].second, R"({"city":"Rome"})");
+        EXPECT_EQ(parsed.content, "");
+    }
+    for (const std::string head :
+         {"<function=\"get_ip", "<function=\"get_ip'>", "<function=\"\">", "<function=\"a\"b>"}) {
+        EXPECT_EQ(parse(head).content, head);
+    }
+    for (const size_t size : {254, 255, 256, 257, 258, 259}) {
+        parse("<tool_call><function=get_ip><parameter=\"" + std::string(size, 'k') + "\">x</parameter></function>");
+        parse("<tool_call><function=exec>\n<parameter=a>1\n<parameter=" + std::string(size, 'k') + ">x</parameter>");
+    }
+}
+
 TEST(OutputParser, BrokenParameterHeads) {
     for (const std::string broken :
          {"<parameter=\nx</parameter>", "<parameter=ids: [1]\n</parameter>", "<parameter=a b>\n1\n</parameter>"}) {
