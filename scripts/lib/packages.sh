@@ -11,6 +11,8 @@ build_packages=(g++ cmake ninja-build pkgconf "$boost_package" libcli11-dev libe
 fixture_packages=(python3 python3-numpy)
 # The tests and benchmarks on top.
 test_packages=("${fixture_packages[@]}" libgtest-dev libgmock-dev librapidcheck-dev python3-jinja2)
+# What tests/full/90_fuzz.sh builds the fuzz targets with.
+fuzz_packages=(clang llvm libclang-rt-dev)
 
 say() {
     printf '\n== %s\n' "$*"

@@ -31,7 +31,7 @@ def main():
     if clang_format is None:
         print("The format is not checked: there is no clang-format 14 here (Debian 12's package clang-format).")
         return SKIPPED
-    files = [p for folder in ("src", "tests", "benchmarks")
+    files = [p for folder in ("src", "tests", "benchmarks", "fuzz")
              for p in glob.glob(os.path.join(root, folder, "**"), recursive=True) if p.endswith(ENDINGS)]
     command = [clang_format, "--style=file", "--dry-run", "--Werror", "--ferror-limit=1"]
     # A file that must differ: without it a clang-format that accepts everything would pass.

@@ -65,7 +65,7 @@ def check_page(root, path):
 
 def check_code(root):
     findings = []
-    for folder in ("src", "tests", "benchmarks", "cmake", "scripts", "tools"):
+    for folder in ("src", "tests", "benchmarks", "fuzz", "cmake", "scripts", "tools"):
         for path in sorted(glob.glob(os.path.join(root, folder, "**", "*"), recursive=True)):
             if not path.endswith((".h", ".cpp", ".inl", ".cmake", "CMakeLists.txt", ".sh", ".py")):
                 continue

@@ -127,7 +127,7 @@ def check_arrows(tree):
 
 def check_includes_exist(tree):
     findings = []
-    for path in tree.under("src", "tests", "benchmarks", endings=(".cpp", ".h", ".inl")):
+    for path in tree.under("src", "tests", "benchmarks", "fuzz", endings=(".cpp", ".h", ".inl")):
         roots = ["src"] if path.startswith("src/") else ["src", "tests", "", os.path.dirname(path)]
         for line, kind, header in tree.includes(path):
             if kind == '"' and not any(os.path.join(root, header) in tree.files for root in roots):
@@ -233,7 +233,7 @@ def check_compiled(tree):
         return []
     foreign = FOREIGN_TIERS.get(platform.machine(), set())
     findings = []
-    for path in tree.under("src", "tests", "benchmarks", endings=(".cpp",)):
+    for path in tree.under("src", "tests", "benchmarks", "fuzz", endings=(".cpp",)):
         if path.startswith("src/kernels/") and path.split("/")[2] in foreign:
             continue
         if path not in tree.compiled and not path.startswith("tests/golden/"):
@@ -243,7 +243,7 @@ def check_compiled(tree):
 
 def check_guards(tree):
     findings = []
-    for path in tree.under("src", "tests", "benchmarks", endings=(".h",)):
+    for path in tree.under("src", "tests", "benchmarks", "fuzz", endings=(".h",)):
         if not re.search(r"^#pragma once$", tree.files[path], re.MULTILINE):
             findings.append(f"{path}: has no #pragma once")
     return findings
