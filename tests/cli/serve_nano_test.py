@@ -52,28 +52,26 @@ class ServeNanoTest(ProgramCase):
 
     def test_cache_keys_share_nothing(self):
         messages = [{"role": "system", "content": "You keep secrets. " * 20}, user(TASK)]
+        other = [messages[0], user("Another question")]
         keys = [{"prompt_cache_key": "a"}, {"prompt_cache_key": "b"}, {}, {"cache_salt": "a"}, {"prompt_cache_key": "a", "cache_salt": "a"}]
         replies = set()
-
-        def parted():
-            return [line for line in self.server.log if "parts from what was read" in line]
-
-        for key in keys:
-            told = len(parted())
-            reply = self.server.chat(messages, max_tokens=40, **key)
-            self.assertEqual(self.cached(reply), 0, key)
-            replies.add(reply["choices"][0]["message"]["content"])
-            self.assertGreater(self.cached(self.server.chat([messages[0], user("Another question")], max_tokens=1, **key)), 0, key)
-            # Where a prompt parts from what was read is told of its own key's prompts: of the second one alone.
-            self.assertTrue(until(lambda: len(parted()) > told))
-            self.assertEqual(len(parted()), told + 1)
-        for key in keys:
-            reply = self.server.chat(messages, max_tokens=40, **key)
-            self.assertGreater(self.cached(reply), reply["usage"]["prompt_tokens"] - 20, key)
-            replies.add(reply["choices"][0]["message"]["content"])
-        self.assertEqual(len(replies), 1)
-        status, body = self.server.post("/v1/chat/completions", {"messages": messages, "prompt_cache_key": "x" * 513})
-        self.assertEqual((status, body["error"]["param"]), (400, "prompt_cache_key"))
+        with Server(COLUGO, "--reasoning", "off", "--temp", 0) as server:
+            for told, key in enumerate(keys):
+                reply = server.chat(messages, max_tokens=40, **key)
+                self.assertEqual(self.cached(reply), 0, key)
+                replies.add(reply["choices"][0]["message"]["content"])
+                self.assertGreater(self.cached(server.chat(other, max_tokens=1, **key)), 0, key)
+                # Where a prompt parts from what was read is told of its own key's prompts: of the second one alone.
+                parted = lambda: len([line for line in server.log if "parts from what was read" in line])
+                self.assertTrue(until(lambda: parted() > told))
+                self.assertEqual(parted(), told + 1)
+            for key in keys:
+                reply = server.chat(messages, max_tokens=40, **key)
+                self.assertGreater(self.cached(reply), reply["usage"]["prompt_tokens"] - 20, key)
+                replies.add(reply["choices"][0]["message"]["content"])
+            self.assertEqual(len(replies), 1)
+            status, body = server.post("/v1/chat/completions", {"messages": messages, "prompt_cache_key": "x" * 513})
+            self.assertEqual((status, body["error"]["param"]), (400, "prompt_cache_key"))
 
     def test_a_prompts_report_foretells_what_is_cached(self):
         messages = [{"role": "system", "content": "You tell beforehand. " * 20}, user(TASK)]
