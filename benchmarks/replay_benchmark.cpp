@@ -249,8 +249,8 @@ class Replay {
 
     void count_ideal(const std::vector<int32_t>& prompt) {
         const auto length = static_cast<int64_t>(prompt.size());
-        ideal_ += length - std::min(seen_.match(prompt, length).length, length - 1);
-        PrefixTree::Node& node = seen_.insert(prompt);
+        ideal_ += length - std::min(seen_.match({prompt}, length).length, length - 1);
+        PrefixTree::Node& node = seen_.insert({prompt});
         if (!node.snapshot) seen_.attach(node, {.position = length, .pages = {}, .border = {}, .rows = {}, .tail = {}});
     }
 
