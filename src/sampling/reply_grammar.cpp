@@ -32,15 +32,23 @@ uint32_t behind_line_breaks(GrammarBuilder& builder, uint32_t answer) {
     return first;
 }
 
-template <typename Value>
-ByteGrammar json_grammar(int32_t thought_end, Value&& value) {
-    GrammarBuilder builder;
+// Up to the reply's end: a value that the schema allows; without one, any object.
+void json_text(GrammarBuilder& builder, const nlohmann::ordered_json* schema, std::string name, uint32_t from) {
     JsonGrammar json(builder);
-    const uint32_t begin = builder.add_node(), end = builder.add_node();
+    const uint32_t end = builder.add_node();
     builder.node(end).accepts = true;
-    value(json, begin, end);
-    const uint32_t answer = behind_line_breaks(builder, begin);
-    return builder.finish(behind_thoughts(builder, thought_end, answer, false));
+    if (schema == nullptr) return json.any_object(from, end);
+    const SchemaDocument document(*schema, std::move(name));
+    SchemaCompiler compiler(json, document);
+    compiler.value(document.root(), from, end);
+    compiler.compile_references();
+}
+
+ByteGrammar json_grammar(const nlohmann::ordered_json* schema, int32_t thought_end, std::string name) {
+    GrammarBuilder builder;
+    const uint32_t answer = builder.add_node();
+    json_text(builder, schema, std::move(name), answer);
+    return builder.finish(behind_thoughts(builder, thought_end, behind_line_breaks(builder, answer), false));
 }
 
 void functions(GrammarBuilder& builder, std::span<const CallTool> tools, uint32_t from, uint32_t to) {
@@ -55,48 +63,65 @@ void functions(GrammarBuilder& builder, std::span<const CallTool> tools, uint32_
     }
 }
 
-}  // namespace
-
-ByteGrammar json_schema_grammar(const nlohmann::ordered_json& schema, int32_t thought_end, std::string name) {
-    const SchemaDocument document(schema, std::move(name));
-    return json_grammar(thought_end, [&](JsonGrammar& json, uint32_t from, uint32_t to) {
-        SchemaCompiler compiler(json, document);
-        compiler.value(document.root(), from, to);
-        compiler.compile_references();
-    });
+// The calls of a reply, up to its end; where the first of them is, behind the token that opens it.
+uint32_t calls(GrammarBuilder& builder, std::span<const CallTool> tools, const CallRules& rules) {
+    if (rules.choice == CallRules::Choice::none || tools.empty()) return ByteGrammar::kNowhere;
+    const uint32_t inside = builder.add_node(), end = builder.add_node(), called = builder.add_node();
+    functions(builder, tools, inside, end);
+    builder.token(end, rules.close, called);
+    builder.node(called).accepts = true;
+    if (rules.parallel) {
+        const uint32_t again = builder.add_node();
+        builder.byte(called, '\n', again);
+        builder.token(again, rules.open, inside);
+    }
+    return inside;
 }
 
-ByteGrammar json_object_grammar(int32_t thought_end) {
-    return json_grammar(thought_end, [](JsonGrammar& json, uint32_t from, uint32_t to) { json.any_object(from, to); });
-}
-
-ByteGrammar call_grammar(std::span<const CallTool> tools, const CallRules& rules, int32_t thought_end) {
-    using Choice = CallRules::Choice;
-    COLUGO_CHECK(rules.open != kNoToken && (rules.choice == Choice::none || rules.close != kNoToken));
-    if (tools.empty() && rules.choice == Choice::required)
-        fail(ErrorCode::invalid_argument, "a tool call is required, but there are no tools");
-    GrammarBuilder builder;
-    const bool free = rules.choice != Choice::required;
-    const uint32_t answer = builder.add_node();
+// A reply that is what begins at `answer`, or calls. free: the answer is any text.
+ByteGrammar with_calls(GrammarBuilder& builder, uint32_t answer, bool free, std::span<const CallTool> tools,
+                       const CallRules& rules, int32_t thought_end) {
     builder.node(answer).any = free;
     builder.node(answer).accepts = free;
     const uint32_t start =
         behind_thoughts(builder, thought_end, free ? answer : behind_line_breaks(builder, answer), free);
-    uint32_t inside = ByteGrammar::kNowhere;
-    if (rules.choice != Choice::none && !tools.empty()) {
-        inside = builder.add_node();
-        const uint32_t end = builder.add_node(), called = builder.add_node(), again = builder.add_node();
-        functions(builder, tools, inside, end);
-        builder.token(end, rules.close, called);
-        builder.node(called).accepts = true;
-        if (rules.parallel) {
-            builder.byte(called, '\n', again);
-            builder.token(again, rules.open, inside);
-        }
-    }
+    const uint32_t inside = calls(builder, tools, rules);
     builder.token(answer, rules.open, inside);
-    if (start != answer && thought_end != kNoToken) builder.token(start, rules.open, inside);
+    if (thought_end != kNoToken) builder.token(start, rules.open, inside);
     return builder.finish(start);
+}
+
+void check(const CallRules& rules) {
+    COLUGO_CHECK(rules.open != kNoToken && (rules.choice == CallRules::Choice::none || rules.close != kNoToken));
+}
+
+}  // namespace
+
+ByteGrammar json_schema_grammar(const nlohmann::ordered_json& schema, int32_t thought_end, std::string name) {
+    return json_grammar(&schema, thought_end, std::move(name));
+}
+
+ByteGrammar json_object_grammar(int32_t thought_end) {
+    return json_grammar(nullptr, thought_end, {});
+}
+
+ByteGrammar call_grammar(std::span<const CallTool> tools, const CallRules& rules, int32_t thought_end) {
+    check(rules);
+    const bool required = rules.choice == CallRules::Choice::required;
+    if (tools.empty() && required) fail(ErrorCode::invalid_argument, "a tool call is required, but there are no tools");
+    GrammarBuilder builder;
+    const uint32_t answer = builder.add_node();
+    return with_calls(builder, answer, !required, tools, rules, thought_end);
+}
+
+ByteGrammar json_or_call_grammar(const nlohmann::ordered_json* schema, std::span<const CallTool> tools,
+                                 const CallRules& rules, int32_t thought_end, std::string name) {
+    check(rules);
+    COLUGO_CHECK(rules.choice == CallRules::Choice::automatic);
+    GrammarBuilder builder;
+    const uint32_t answer = builder.add_node();
+    json_text(builder, schema, std::move(name), answer);
+    return with_calls(builder, answer, false, tools, rules, thought_end);
 }
 
 }  // namespace colugo

@@ -47,4 +47,10 @@ struct CallRules {
 // Throws invalid_argument as above, naming the tool, and for tools whose names cannot be written or are the same.
 ByteGrammar call_grammar(std::span<const CallTool> tools, const CallRules& rules, int32_t thought_end = kNoToken);
 
+// Either the text of a value that the schema allows (nullptr: of any JSON object), or calls, of which the choice is
+// automatic. Throws what both throw.
+ByteGrammar json_or_call_grammar(const nlohmann::ordered_json* schema, std::span<const CallTool> tools,
+                                 const CallRules& rules, int32_t thought_end = kNoToken,
+                                 std::string name = "the schema");
+
 }  // namespace colugo

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sampling/reply_grammar.h"
 #include "server/api_error.h"
 
 namespace colugo {
@@ -57,20 +56,18 @@ ReplyForms::ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vect
       cache_(kCacheBytes) {}
 
 std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool within_thought) {
+    using Kind = ToolChoice::Kind;
     const int32_t thought_end = within_thought ? tokenizer_.find("</think>").value() : kNoToken;
     const ToolFields& tools = request.tools;
     const ResponseFormat& form = request.generation.response_format;
-    const bool has_tools = !tools.tools.empty();
+    const Kind choice = tools.choice.kind;
     std::shared_ptr<const ByteGrammar> grammar;
-    if (form.kind != ResponseFormat::Kind::text) {
-        if (has_tools && tools.choice.kind != ToolChoice::Kind::none) {
-            refuse(
-                "unsupported_value", "response_format",
-                "response_format and tools cannot both be asked for; expected tool_choice none, or no response_format");
-        }
+    if (form.kind == ResponseFormat::Kind::text || choice == Kind::required || choice == Kind::named) {
+        if (!tools.tools.empty()) grammar = calls(tools, thought_end);
+    } else if (tools.tools.empty() || choice == Kind::none) {
         grammar = format(form, thought_end);
-    } else if (has_tools) {
-        grammar = calls(tools, thought_end);
+    } else {
+        grammar = format_or_calls(form, tools, thought_end);
     }
     return grammar ? std::make_shared<TokenGrammar>(grammar, vocabulary_, stop_ids_) : nullptr;
 }
@@ -85,24 +82,55 @@ std::shared_ptr<const ByteGrammar> ReplyForms::format(const ResponseFormat& form
     });
 }
 
+std::shared_ptr<const ByteGrammar> ReplyForms::format_or_calls(const ResponseFormat& form, const ToolFields& fields,
+                                                               int32_t thought_end) {
+    const CallRules rules = call_rules(fields);
+    const ordered_json key = {
+        {"format", form.schema}, {"tools", fields.tools}, {"parallel", rules.parallel}, {"behind", thought_end}};
+    const bool any_object = form.kind == ResponseFormat::Kind::json_object;
+    return compiled("tools", [&] {
+        try {
+            return cache_.get(key.dump(), [&] {
+                return json_or_call_grammar(any_object ? nullptr : &form.schema, call_tools(fields, false), rules,
+                                            thought_end);
+            });
+        } catch (const Error&) {
+            format(form, thought_end);  // throws where the form is what cannot be had
+            throw;
+        }
+    });
+}
+
+bool ReplyForms::has_call_tokens() const {
+    return tokenizer_.find("<tool_call>") && tokenizer_.find("</tool_call>");
+}
+
+CallRules ReplyForms::call_rules(const ToolFields& fields) const {
+    using Kind = ToolChoice::Kind;
+    const Kind kind = fields.choice.kind;
+    if (!has_call_tokens()) {
+        refuse("unsupported_value", "tool_choice",
+               "the model has no tokens for calls, which therefore cannot be held to a form");
+    }
+    const bool forced = kind == Kind::required || kind == Kind::named;
+    return {.choice = forced               ? CallRules::Choice::required
+                      : kind == Kind::none ? CallRules::Choice::none
+                                           : CallRules::Choice::automatic,
+            .parallel = fields.parallel_calls && kind != Kind::named,
+            .open = tokenizer_.find("<tool_call>").value(),
+            .close = tokenizer_.find("</tool_call>").value()};
+}
+
 std::shared_ptr<const ByteGrammar> ReplyForms::calls(const ToolFields& fields, int32_t thought_end) {
     using Kind = ToolChoice::Kind;
     const Kind kind = fields.choice.kind;
     const auto& tools = fields.tools;
     if (kind == Kind::automatic && std::none_of(tools.begin(), tools.end(), is_strict)) return nullptr;
-    const auto open = tokenizer_.find("<tool_call>"), close = tokenizer_.find("</tool_call>");
-    if (!open || !close) {
-        if (kind == Kind::none) return nullptr;
-        refuse("unsupported_value", "tool_choice",
-               "the model has no tokens for calls, which therefore cannot be forced");
+    if (kind == Kind::none) {
+        if (!has_call_tokens()) return nullptr;
+        return cache_.get("none", [&] { return call_grammar({}, call_rules(fields), kNoToken); });
     }
-    const bool forced = kind == Kind::required || kind == Kind::named;
-    const CallRules rules{.choice = forced               ? CallRules::Choice::required
-                                    : kind == Kind::none ? CallRules::Choice::none
-                                                         : CallRules::Choice::automatic,
-                          .parallel = fields.parallel_calls && kind != Kind::named,
-                          .open = *open,
-                          .close = *close};
+    const CallRules rules = call_rules(fields);
     const auto grammar_of = [&](bool strict) {
         const ordered_json key = {{"tools", tools},
                                   {"choice", static_cast<int>(kind)},
@@ -112,9 +140,8 @@ std::shared_ptr<const ByteGrammar> ReplyForms::calls(const ToolFields& fields, i
                                   {"behind", thought_end}};
         return cache_.get(key.dump(), [&] { return call_grammar(call_tools(fields, strict), rules, thought_end); });
     };
-    if (kind == Kind::none) return cache_.get("none", [&] { return call_grammar({}, rules, kNoToken); });
     // A forced call follows the schema where that can be; a tool that is not strict does not have to have such a one.
-    if (forced) {
+    if (kind != Kind::automatic) {
         try {
             return grammar_of(true);
         } catch (const Error&) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sampling/grammar_cache.h"
+#include "sampling/reply_grammar.h"
 #include "sampling/token_grammar.h"
 #include "server/chat_request.h"
 #include "text/tokenizer.h"
@@ -17,14 +18,18 @@ class ReplyForms {
     // The tokenizer outlives it. stop_ids: end a reply.
     ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vector<int32_t> stop_ids);
 
-    // nullptr where the reply may be anything. within_thought: the reply begins inside a thought, behind which the form
-    // begins. Throws ApiError (400): for what a form cannot have, naming it, and for a call and a format that both are
-    // asked for. From any thread.
+    // nullptr where the reply may be anything. Beside tools that may be called a reply of a format is that or calls,
+    // and calls alone where one has to be called. within_thought: the reply begins inside a thought, behind which the
+    // form begins. Throws ApiError (400) for what a form cannot have, naming it. From any thread.
     std::shared_ptr<TokenGrammar> make(const ChatRequest& request, bool within_thought);
 
  private:
     std::shared_ptr<const ByteGrammar> calls(const ToolFields& fields, int32_t thought_end);
     std::shared_ptr<const ByteGrammar> format(const ResponseFormat& format, int32_t thought_end);
+    std::shared_ptr<const ByteGrammar> format_or_calls(const ResponseFormat& form, const ToolFields& fields,
+                                                       int32_t thought_end);
+    bool has_call_tokens() const;
+    CallRules call_rules(const ToolFields& fields) const;  // throws where the model has no tokens for calls
 
     const Tokenizer& tokenizer_;
     std::shared_ptr<const GrammarVocabulary> vocabulary_;

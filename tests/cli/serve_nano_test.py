@@ -11,11 +11,21 @@ BASH = {"type": "function", "function": {
     "name": "bash", "description": "Execute a bash command",
     "parameters": {"type": "object", "properties": {"command": {"type": "string", "description": "The bash command to execute"}},
                    "required": ["command"]}}}
+COUNT = {"type": "function", "function": {"name": "count", "strict": True, "parameters": {
+    "type": "object", "properties": {"number": {"type": "integer", "minimum": 3, "maximum": 17}, "kind": {"enum": ["a", "b"]}},
+    "required": ["number", "kind"]}}}
+PERSON = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 120},
+                                           "tags": {"type": "array", "items": {"enum": ["x", "y"]}, "maxItems": 3}},
+          "required": ["name", "age", "tags"], "additionalProperties": False}
 TASK = "Where under src/planner is `close_orbit` defined? Show 20 lines of it."
 
 
 def user(text):
     return {"role": "user", "content": text}
+
+
+def form_of(schema):
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
 
 
 class ServeNanoTest(ProgramCase):
@@ -148,9 +158,7 @@ class ServeNanoTest(ProgramCase):
         self.assertGreaterEqual(self.cached(second), computed - 1)
 
     def test_calls_that_are_forced_and_forbidden(self):
-        tools = [BASH, {"type": "function", "function": {"name": "count", "strict": True, "parameters": {
-            "type": "object", "properties": {"number": {"type": "integer", "minimum": 3, "maximum": 17}, "kind": {"enum": ["a", "b"]}},
-            "required": ["number", "kind"]}}}]
+        tools = [BASH, COUNT]
         prompts = set()
         for seed in range(6):
             for choice in ("required", {"type": "function", "function": {"name": "count"}}):
@@ -162,11 +170,7 @@ class ServeNanoTest(ProgramCase):
                     continue
                 self.assertEqual(body["choices"][0]["finish_reason"], "tool_calls")
                 self.assertFalse(body["choices"][0]["message"]["content"])
-                for call in calls:
-                    if call["function"]["name"] == "count":
-                        arguments = json.loads(call["function"]["arguments"])
-                        self.assertIn(arguments["number"], range(3, 18))
-                        self.assertIn(arguments["kind"], "ab")
+                self.check_calls(calls)
                 if choice != "required":
                     self.assertEqual([call["function"]["name"] for call in calls], ["count"])
                 message, _ = joined(self.server.stream_chat("Hello", **fields))
@@ -178,29 +182,111 @@ class ServeNanoTest(ProgramCase):
         self.assertEqual(len(prompts), 2)  # one for each task: no choice changes a prompt
 
     def test_replies_that_are_json(self):
-        schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 120},
-                                                   "tags": {"type": "array", "items": {"enum": ["x", "y"]}, "maxItems": 3}},
-                  "required": ["name", "age", "tags"], "additionalProperties": False}
         finished = 0
         for seed in range(12):
             body = self.server.chat("Who?", temperature=1.5, seed=seed, max_tokens=200,
-                                    response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": schema}})
+                                    response_format=form_of(PERSON))
             choice = body["choices"][0]
             if choice["finish_reason"] == "stop":
-                value = json.loads(choice["message"]["content"])
-                self.assertEqual(list(value), ["name", "age", "tags"])
-                self.assertLessEqual(len(value["name"]), 12)
-                self.assertIn(value["age"], range(121))
-                self.assertLessEqual(set(value["tags"]), {"x", "y"})
+                self.check_person(choice["message"]["content"])
                 finished += 1
             body = self.server.chat("Who?", temperature=1, seed=seed, max_tokens=60, response_format={"type": "json_object"})
             self.assertTrue(body["choices"][0]["message"]["content"].lstrip().startswith("{"))
         self.assertGreater(finished, 6)
         for schema, word in (({"type": "object", "not": {}}, "not"), ({"type": "string", "pattern": "(?<=x)*"}, "pattern")):
-            status, body = self.server.post("/v1/chat/completions", {"messages": [user("x")], "response_format": {
-                "type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
+            status, body = self.server.post("/v1/chat/completions", {"messages": [user("x")], "response_format": form_of(schema)})
             self.assertEqual(status, 400)
             self.assertIn(word, body["error"]["message"])
+
+    def test_replies_that_are_json_or_calls(self):
+        open_call = self.server.post("/tokenize", {"content": "<tool_call>"})[1]["tokens"][0]
+        fields = {"tools": [BASH, COUNT], "response_format": form_of(PERSON), "temperature": 1.5, "max_tokens": 300}
+        ended = {"stop": 0, "tool_calls": 0, "length": 0}
+        for seed in range(16):
+            fields["logit_bias"] = {str(open_call): -100 if seed % 2 else 0}
+            choice = self.same_as_a_stream(TASK, seed=seed, **fields)
+            ended[choice["finish_reason"]] += 1
+            calls = choice["message"].get("tool_calls", [])
+            if choice["finish_reason"] == "stop":
+                self.check_person(choice["message"]["content"])
+            if choice["finish_reason"] != "length":
+                self.assertEqual(choice["finish_reason"] == "tool_calls", bool(calls))
+                self.assertEqual(choice["message"]["content"] is None, bool(calls))
+                self.check_calls(calls)
+        self.assertGreater(ended["stop"], 3)
+        self.assertGreater(ended["tool_calls"], 3)
+        del fields["logit_bias"]
+        for seed in range(3):  # a call that is required leaves nothing to the format, and one that is forbidden everything
+            for tool_choice, names in (("required", {"bash", "count"}), ({"type": "function", "function": {"name": "count"}}, {"count"})):
+                choice = self.same_as_a_stream(TASK, seed=seed, tool_choice=tool_choice, **fields)
+                self.assertLessEqual({call["function"]["name"] for call in choice["message"]["tool_calls"]}, names)
+            choice = self.same_as_a_stream(TASK, seed=seed, tool_choice="none", **fields)
+            self.assertNotIn("tool_calls", choice["message"])
+            self.assertTrue(choice["message"]["content"].lstrip().startswith("{"))
+        texts = {json.dumps(self.server.chat(TASK, seed=5, **fields, speculation={"mode": mode})["choices"][0]["message"].get("content"))
+                 for mode in ("off", "mtp", "lookup", "tree")}
+        self.assertEqual(len(texts), 1)
+        broken = {**COUNT["function"], "parameters": {"type": "object", "not": {}}}
+        for form, tool, param in (({"not": {}}, COUNT["function"], "response_format"), (PERSON, broken, "tools")):
+            status, body = self.server.post("/v1/chat/completions", {
+                "messages": [user("x")], "response_format": form_of(form), "tools": [{"type": "function", "function": tool}]})
+            self.assertEqual((status, body["error"]["param"]), (400, param))
+            self.assertIn("not", body["error"]["message"])
+
+    def test_forms_begin_behind_thoughts(self):
+        end = self.server.post("/tokenize", {"content": "</think>"})[1]["tokens"][0]
+        thinking = {"chat_template_kwargs": {"enable_thinking": True}, "temperature": 1.2, "max_tokens": 400, "logit_bias": {str(end): 3}}
+        named = {"type": "function", "function": {"name": "count"}}
+        forms = {"required": {"tools": [BASH, COUNT], "tool_choice": "required"}, "named": {"tools": [BASH, COUNT], "tool_choice": named},
+                 "strict": {"tools": [COUNT]}, "schema": {"response_format": form_of(PERSON)}, "object": {"response_format": {"type": "json_object"}},
+                 "both": {"tools": [BASH, COUNT], "response_format": form_of(PERSON)}}
+        for name, form in forms.items():
+            ended = 0
+            for seed in range(6):
+                choice = self.same_as_a_stream(TASK, seed=seed, **thinking, **form)
+                message, reason = choice["message"], choice["finish_reason"]
+                self.assertTrue(message["reasoning_content"], (name, seed))
+                if reason == "length":
+                    continue
+                ended += 1
+                calls = message.get("tool_calls", [])
+                self.check_calls(calls)
+                if name in ("required", "named"):
+                    self.assertEqual((reason, message["content"]), ("tool_calls", None))
+                if name == "named":
+                    self.assertEqual([call["function"]["name"] for call in calls], ["count"])
+                if name in ("schema", "object") or (name == "both" and reason == "stop"):
+                    self.assertEqual(reason, "stop")
+                    self.assertIsInstance(json.loads(message["content"]), dict)
+                if name in ("schema", "both") and reason == "stop":
+                    self.check_person(message["content"])
+            self.assertGreater(ended, 1, name)
+
+    def check_calls(self, calls):
+        for call in calls:
+            arguments = json.loads(call["function"]["arguments"])
+            if call["function"]["name"] == "count":
+                self.assertIn(arguments["number"], range(3, 18))
+                self.assertIn(arguments["kind"], "ab")
+            else:
+                self.assertEqual(call["function"]["name"], "bash")
+
+    def check_person(self, text):
+        value = json.loads(text)
+        self.assertEqual(list(value), ["name", "age", "tags"])
+        self.assertLessEqual(len(value["name"]), 12)
+        self.assertIn(value["age"], range(121))
+        self.assertLessEqual(set(value["tags"]), {"x", "y"})
+
+    def same_as_a_stream(self, messages, **fields):
+        """The choice of a reply, which a stream gives too."""
+        choice = self.server.chat(messages, **fields)["choices"][0]
+        message, reasons = joined(self.server.stream_chat(messages, **fields))
+        for one in (message, choice["message"]):
+            for call in one.get("tool_calls", []):
+                call.pop("id")
+        self.assertEqual((message, reasons), (choice["message"], [choice["finish_reason"]]))
+        return choice
 
     def test_forms_and_drafts_change_nothing_of_each_other(self):
         fields = {"tools": [BASH], "tool_choice": "required", "temperature": 1.0, "seed": 3, "max_tokens": 200}

@@ -45,6 +45,24 @@ class ServeTest(ProgramCase):
                 self.assertEqual(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
                 self.assertEqual(len({event["id"] for event in events[:-1]}), 1)
 
+    def test_a_format_beside_tools_leaves_thought_json_and_calls_apart(self):
+        value = '{"a": "as\\n<function=get_ip>"}'
+        form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"properties": {"a": {"type": "string"}}, "required": ["a"]}}}
+        thought = "I {\"a\": 1} look.\n</think>\n\n"
+        for text, reason in (("\n\n" + value, "stop"), (CALL % "Rome", "tool_calls")):
+            with self.serve({"text": thought + text, "chunk": 3}) as server:
+                for fields in ({"response_format": form}, {"response_format": {"type": "json_object"}},
+                               {"response_format": form, "tool_choice": "required"}):
+                    fields = {**fields, "tools": TOOLS, "chat_template_kwargs": {"enable_thinking": True}}
+                    choice = server.chat("Hi", **fields)["choices"][0]
+                    message, reasons = joined(server.stream_chat("Hi", **fields))
+                    self.assertEqual((choice["finish_reason"], reasons), (reason, [reason]))
+                    for one in (message, choice["message"]):
+                        self.assertEqual(one["reasoning_content"], 'I {"a": 1} look.')
+                        names = [call["function"]["name"] for call in one.get("tool_calls", [])]
+                        self.assertEqual(names, [] if reason == "stop" else ["get_weather"])
+                        self.assertEqual((one["content"] or "").strip(), value if reason == "stop" else "")
+
     def test_calls_have_typed_arguments_and_ids_of_their_own(self):
         with self.serve(CALL % "Rome" + "\n" + CALL % "Oslo") as server:
             calls = server.chat("Weather?", tools=TOOLS)["choices"][0]["message"]["tool_calls"]

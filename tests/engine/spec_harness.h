@@ -37,9 +37,11 @@ inline std::vector<int32_t> scripted_prediction(const std::vector<int32_t>& prom
     return prediction;
 }
 
-// A vocabulary for the fixtures, which have none, to hold replies to forms with: bytes, some words, and an end.
-inline constexpr int32_t kEndOfReply = 511;
+// A vocabulary for the fixtures, which have none, to hold replies to forms with: bytes, some words, and control tokens
+// that end thoughts, open and close calls, and end replies.
+inline constexpr int32_t kEndOfThought = 508, kOpenCall = 509, kCloseCall = 510, kEndOfReply = 511;
 inline constexpr std::string_view kWords[] = {"{\"", "\": ", "\":", ", \"", "name", "rue", "false", "12", "ab", "\"}"};
+inline constexpr std::string_view kControls[] = {"<.>", "<+>", "<->", "<end>"};
 
 inline std::string_view form_bytes(int32_t token) {
     static const std::string bytes = [] {
@@ -49,16 +51,16 @@ inline std::string_view form_bytes(int32_t token) {
     }();
     const auto id = static_cast<size_t>(token);
     if (id < bytes.size()) return std::string_view(bytes).substr(id, 1);
+    if (token >= kEndOfThought) return kControls[token - kEndOfThought];
     return id - bytes.size() < std::size(kWords) ? kWords[id - bytes.size()] : std::string_view();
 }
 
-inline std::shared_ptr<TokenGrammar> form_of(const std::string& schema, int64_t vocab_size) {
-    auto grammar = std::make_shared<ByteGrammar>(json_schema_grammar(nlohmann::ordered_json::parse(schema)));
+inline std::shared_ptr<TokenGrammar> form_of(ByteGrammar grammar, int64_t vocab_size) {
     auto vocabulary = std::make_shared<GrammarVocabulary>(vocab_size, [](int32_t id) -> VocabularyToken {
-        if (id == kEndOfReply) return {.bytes = "<end>", .control = true};
-        return {.bytes = form_bytes(id)};
+        return {.bytes = form_bytes(id), .control = id >= kEndOfThought};
     });
-    return std::make_shared<TokenGrammar>(std::move(grammar), std::move(vocabulary), std::span(&kEndOfReply, 1));
+    return std::make_shared<TokenGrammar>(std::make_shared<ByteGrammar>(std::move(grammar)), std::move(vocabulary),
+                                          std::span(&kEndOfReply, 1));
 }
 
 // Drafts of some requests, and what became of them.

@@ -81,54 +81,117 @@ TEST_F(SpecMatrix, EveryWayToDraw) {
     }
 }
 
+// Replies to requests with a form.
+struct HeldReplies {
+    DraftTally drafts;
+    int64_t tokens = 0, passes = 0;
+    std::vector<std::string> ended;  // by the model
+};
+
+HeldReplies run_held(std::vector<Request> requests, EngineOptions launch, int64_t vocab_size) {
+    launch.parallel = 3;
+    EngineHarness harness(launch);
+    HeldReplies replies;
+    std::vector<EngineHarness::Submitted> submitted;
+    for (Request& request : requests) {
+        request.prediction =
+            scripted_prediction(request.prompt, plain().of(request).tokens(), {5, 1, 0, 3}, vocab_size);
+        submitted.push_back(harness.submit(request));
+    }
+    harness.finish();
+    for (size_t i = 0; i < requests.size(); ++i) {
+        const Recorder& heard = *submitted[i].heard;
+        plain().expect_same(
+            requests[i], heard,
+            "form " + std::to_string(i) + " in mode " + std::to_string(static_cast<int>(launch.spec.mode)));
+        replies.drafts.add(heard.result());
+        replies.tokens += heard.result().generated_tokens;
+        replies.passes += heard.result().decode_passes + heard.result().drafts.all.accepted;
+        if (heard.result().finish != FinishReason::stop) continue;
+        std::string& text = replies.ended.emplace_back();
+        for (const int32_t token : heard.tokens()) text += form_bytes(token);
+    }
+    return replies;
+}
+
+constexpr SpecMode kAllModes[] = {SpecMode::off, SpecMode::mtp, SpecMode::lookup, SpecMode::tree, SpecMode::automatic};
+
+void expect_lookup_drafts(SpecMode mode, const DraftTally& drafts) {
+    if (mode != SpecMode::lookup && mode != SpecMode::tree) return;
+    EXPECT_GT(drafts.accepted, 40);
+    EXPECT_GT(drafts.rejected(), 10);
+}
+
 // Masks follow the tokens along a draft's path, and what they leave no choice about is fed without a pass of its own.
 TEST_F(SpecMatrix, RepliesHeldToAForm) {
     if (vocab_size() != kEndOfReply + 1) GTEST_SKIP() << "the bytes of tokens are known for the fixtures";
-    const auto form = form_of(R"({"type": "object", "required": ["name", "many", "more"], "properties": {
-        "name": {"type": "string", "maxLength": 8}, "many": {"type": "integer", "minimum": 10, "maximum": 99},
-        "more": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 4}}})",
+    const auto form = form_of(json_schema_grammar(nlohmann::ordered_json::parse(
+                                  R"({"type": "object", "required": ["name", "many", "more"], "properties": {
+                "name": {"type": "string", "maxLength": 8}, "many": {"type": "integer", "minimum": 10, "maximum": 99},
+                "more": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 4}}})")),
                               vocab_size());
-    for (const SpecMode mode : {SpecMode::off, SpecMode::mtp, SpecMode::lookup, SpecMode::tree, SpecMode::automatic}) {
-        EngineOptions launch = options({.mode = mode});
-        launch.parallel = 3;
-        EngineHarness harness(launch);
-        DraftTally tally;
-        int64_t tokens = 0, passes = 0, ended = 0;
+    for (const SpecMode mode : kAllModes) {
         std::vector<Request> requests;
-        std::vector<EngineHarness::Submitted> submitted;
         for (size_t i = 0; i < 10; ++i) {
             Request request =
                 request_of(some_tokens(20 + 3 * static_cast<int64_t>(i), 950 + i), 120, i % 3 == 0 ? 0.0 : 1.0);
             request.sampling.seed = i;
             request.stop_ids = {kEndOfReply};
             request.grammar = form;
-            request.prediction =
-                scripted_prediction(request.prompt, plain().of(request).tokens(), {5, 1, 0, 3}, vocab_size());
             requests.push_back(request);
-            submitted.push_back(harness.submit(request));
         }
-        harness.finish();
-        for (size_t i = 0; i < requests.size(); ++i) {
-            const Recorder& heard = *submitted[i].heard;
-            const std::string what = "form " + std::to_string(i) + " in mode " + std::to_string(static_cast<int>(mode));
-            plain().expect_same(requests[i], heard, what);
-            tally.add(heard.result());
-            tokens += heard.result().generated_tokens;
-            passes += heard.result().decode_passes + heard.result().drafts.all.accepted;
-            if (heard.result().finish != FinishReason::stop) continue;
-            ++ended;
-            std::string text;
-            for (const int32_t token : heard.tokens()) text += form_bytes(token);
+        const HeldReplies replies = run_held(requests, options({.mode = mode}), vocab_size());
+        for (const std::string& text : replies.ended) {
             const nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
             ASSERT_TRUE(value.is_object()) << text;
             EXPECT_TRUE(value["many"] >= 10 && value["many"] <= 99) << text;
         }
-        EXPECT_GT(ended, 6);
-        EXPECT_LT(passes, tokens - 10 * 8);  // the keys are no choice
-        if (mode == SpecMode::lookup || mode == SpecMode::tree) {
-            EXPECT_GT(tally.accepted, 40);
-            EXPECT_GT(tally.rejected(), 10);
+        EXPECT_GT(replies.ended.size(), 6u);
+        EXPECT_LT(replies.passes, replies.tokens - 10 * 8);  // the keys are no choice
+        expect_lookup_drafts(mode, replies.drafts);
+    }
+}
+
+// Behind a thought that is free, one of two forms, which the first token behind it decides about.
+TEST_F(SpecMatrix, RepliesThatAreJsonOrCallsBehindThoughts) {
+    if (vocab_size() != kEndOfReply + 1) GTEST_SKIP() << "the bytes of tokens are known for the fixtures";
+    using Json = nlohmann::ordered_json;
+    const Json schema = Json::parse(R"({"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 6})");
+    const std::vector<CallTool> tools = {
+        {"count", Json::parse(R"({"properties": {"to": {"type": "integer", "minimum": 10}}, "required": ["to"]})")}};
+    const CallRules rules = {.parallel = false, .open = kOpenCall, .close = kCloseCall};
+    const auto form = form_of(json_or_call_grammar(&schema, tools, rules, kEndOfThought), vocab_size());
+    for (const SpecMode mode : kAllModes) {
+        std::vector<Request> requests;
+        for (size_t i = 0; i < 12; ++i) {
+            Request request = request_of(some_tokens(20 + 3 * static_cast<int64_t>(i), 970 + i), 200, 1.0);
+            request.sampling.seed = i;
+            request.sampling.logit_bias = {{kEndOfThought, 4.0f}, {kOpenCall, i % 2 == 0 ? 2.5f : -2.5f}};
+            request.stop_ids = {kEndOfReply};
+            request.grammar = form;
+            requests.push_back(request);
         }
+        const HeldReplies replies = run_held(requests, options({.mode = mode}), vocab_size());
+        int values = 0, calls = 0, thoughts = 0;
+        for (std::string text : replies.ended) {
+            if (const size_t end = text.find("<.>"); end != text.npos) {
+                thoughts += end > 0;
+                text.erase(0, end + 3);
+            }
+            if (const size_t open = text.find("<+>"); open != text.npos) {
+                ++calls;
+                text.erase(0, open);
+                EXPECT_TRUE(text.starts_with("<+>\n<function=count>\n<parameter=to>\n") && text.ends_with("<->"))
+                    << text;
+                continue;
+            }
+            ++values;
+            EXPECT_TRUE(nlohmann::json::parse(text, nullptr, false).is_array()) << text;
+        }
+        EXPECT_GT(values, 2);
+        EXPECT_GT(calls, 2);
+        EXPECT_GT(thoughts, 4);
+        expect_lookup_drafts(mode, replies.drafts);
     }
 }
 

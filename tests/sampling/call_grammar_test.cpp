@@ -14,6 +14,7 @@ namespace {
 using testing::accepts;
 using testing::begins;
 using testing::json;
+using Json = nlohmann::ordered_json;
 using Choice = CallRules::Choice;
 
 TokenGrammar calls(const std::vector<CallTool>& tools, Choice choice = Choice::required, bool parallel = true,
@@ -228,6 +229,47 @@ TEST(CallGrammar, BeginsBehindThoughts) {
     TokenGrammar none = calls({{"f", nullptr}}, Choice::none, true, testing::thought_end());
     EXPECT_FALSE(begins(none, "Hm<+>"));
     EXPECT_FALSE(begins(none, "Hm<.>Text<+>"));
+}
+
+TokenGrammar json_or_calls(const char* schema, bool parallel = true, int32_t thought_end = kNoToken) {
+    const std::vector<CallTool> tools = {
+        tool(R"({"type": "object", "properties": {"k": {"type": "integer"}}, "required": ["k"]})")};
+    const Json parsed = schema != nullptr ? json(schema) : Json();
+    return testing::token_grammar(json_or_call_grammar(
+        schema != nullptr ? &parsed : nullptr, tools,
+        {.parallel = parallel, .open = testing::tool_open(), .close = testing::tool_close()}, thought_end));
+}
+
+TEST(JsonOrCallGrammar, IsOneOrTheOther) {
+    using Texts = std::vector<std::string>;
+    const std::string one = call(parameter("k", "5")), two = one + "\n" + one;
+    TokenGrammar schema = json_or_calls(R"({"type": "array", "items": {"type": "boolean"}, "minItems": 1})");
+    for (const std::string& text : Texts{"[true]", "\n\n[\n  false, true\n]", one, "\n" + one, two})
+        EXPECT_TRUE(accepts(schema, text)) << text;
+    for (const std::string& text : Texts{"", "[]", "[1]", "Hi", "[true]" + one, "[true]\n" + one, one + "[true]",
+                                         "[" + one, "text" + one, call(parameter("k", "x"))})
+        EXPECT_FALSE(accepts(schema, text)) << text;
+    TokenGrammar object = json_or_calls(nullptr, false);
+    for (const std::string& text : Texts{"{}", R"({"a": [1, "<tool_call>"]})", one})
+        EXPECT_TRUE(accepts(object, text)) << text;
+    for (const std::string& text : Texts{"[]", "{}" + one, two}) EXPECT_FALSE(accepts(object, text)) << text;
+}
+
+TEST(JsonOrCallGrammar, BeginsBehindThoughts) {
+    const std::string one = call(parameter("k", "5"));
+    TokenGrammar grammar = json_or_calls(R"({"const": "x"})", true, testing::thought_end());
+    for (const std::string& text : std::vector<std::string>{"{\xFF<.>\n\n\"x\"", "Hm<.>" + one, "Hm" + one})
+        EXPECT_TRUE(accepts(grammar, text)) << text;
+    for (const char* text : {"\"x\"", "Hm<.>", "Hm<.>y"}) EXPECT_FALSE(accepts(grammar, text)) << text;
+    for (const char* text : {"Hm<.>\n\n\n", "Hm<.>\"x\"<+>"}) EXPECT_FALSE(begins(grammar, text)) << text;
+}
+
+TEST(JsonOrCallGrammar, RefusesWhatBothRefuse) {
+    EXPECT_ERROR(ErrorCode::invalid_argument, "the schema: \"not\" at #/not", json_or_calls(R"({"not": {}})"));
+    const std::vector<CallTool> tools = {tool(R"({"not": {}})")};
+    const CallRules rules = {.open = testing::tool_open(), .close = testing::tool_close()};
+    EXPECT_ERROR(ErrorCode::invalid_argument, "the parameters of tool \"f\": \"not\" at #/not",
+                 json_or_call_grammar(nullptr, tools, rules));
 }
 
 TEST(CallGrammar, NamesWhatItRefuses) {

@@ -68,34 +68,70 @@ Json argument(const Json& schema, const Json& root, const std::string& text) {
     return text;
 }
 
+const CallRules kRequired = {.choice = CallRules::Choice::required,
+                             .parallel = false,
+                             .open = testing::tool_open(),
+                             .close = testing::tool_close()};
+
+// The arguments of the one call that a reply is, of a tool f with these parameters.
+Json arguments_of(std::string text, const Json& schema) {
+    Json arguments = Json::object();
+    const std::string head = "<+>\n<function=f>\n", tail = "</function>\n<->";
+    text.erase(0, text.find('<'));
+    EXPECT_TRUE(text.starts_with(head) && text.ends_with(tail)) << schema << "\n" << text;
+    if (::testing::Test::HasFailure()) return arguments;
+    text = text.substr(head.size(), text.size() - head.size() - tail.size());
+    while (!text.empty()) {
+        const size_t name_end = text.find(">\n"), end = text.find("\n</parameter>\n", name_end + 2);
+        EXPECT_EQ(text.substr(0, 11), "<parameter=");
+        EXPECT_NE(end, std::string::npos) << text;
+        if (::testing::Test::HasFailure()) return arguments;
+        const std::string name = text.substr(11, name_end - 11);
+        const Json part =
+            schema.value("properties", Json::object()).value(name, schema.value("additionalProperties", Json(true)));
+        arguments[name] = argument(part, schema, text.substr(name_end + 2, end - name_end - 2));
+        text.erase(0, end + 14);
+    }
+    return arguments;
+}
+
 TEST(GrammarWalk, CallsSatisfyTheirParameters) {
     for (uint64_t seed = 0; seed < kSchemas && !::testing::Test::HasFailure(); ++seed) {
         const Json schema = SchemaMaker(seed).parameters();
         const std::vector<CallTool> tools = {{"f", schema}};
-        TokenGrammar grammar = testing::token_grammar(call_grammar(tools, {.choice = CallRules::Choice::required,
-                                                                           .parallel = false,
-                                                                           .open = testing::tool_open(),
-                                                                           .close = testing::tool_close()}));
-        std::string text = Walker(seed).walk(grammar);
-        const std::string head = "<+>\n<function=f>\n", tail = "</function>\n<->";
-        text.erase(0, text.find('<'));
-        ASSERT_EQ(text.substr(0, head.size()), head);
-        ASSERT_EQ(text.substr(text.size() - tail.size()), tail) << "seed " << seed << ": " << schema;
-        text = text.substr(head.size(), text.size() - head.size() - tail.size());
-        Json arguments = Json::object();
-        while (!text.empty()) {
-            const size_t name_end = text.find(">\n"), end = text.find("\n</parameter>\n", name_end + 2);
-            ASSERT_EQ(text.substr(0, 11), "<parameter=");
-            ASSERT_NE(end, std::string::npos) << text;
-            const std::string name = text.substr(11, name_end - 11);
-            const Json part = schema.value("properties", Json::object())
-                                  .value(name, schema.value("additionalProperties", Json(true)));
-            arguments[name] = argument(part, schema, text.substr(name_end + 2, end - name_end - 2));
-            text.erase(0, end + 14);
-        }
+        TokenGrammar grammar = testing::token_grammar(call_grammar(tools, kRequired));
+        const Json arguments = arguments_of(Walker(seed).walk(grammar), schema);
         EXPECT_TRUE(testing::satisfies(arguments, schema, schema)) << "seed " << seed << ": " << schema << "\n"
                                                                    << arguments;
     }
+}
+
+TEST(GrammarWalk, RepliesAreJsonOrCallsBehindThoughts) {
+    int calls = 0, values = 0;
+    for (uint64_t seed = 0; seed < kSchemas && !::testing::Test::HasFailure(); ++seed) {
+        const Json schema = SchemaMaker(seed).schema(), parameters = SchemaMaker(seed + 1).parameters();
+        const std::vector<CallTool> tools = {{"f", parameters}};
+        CallRules rules = kRequired;
+        rules.choice = CallRules::Choice::automatic;
+        const bool thinks = seed % 2 == 0;
+        TokenGrammar grammar = testing::token_grammar(
+            json_or_call_grammar(&schema, tools, rules, thinks ? testing::thought_end() : kNoToken));
+        for (uint64_t i = 0; i < 3; ++i) {
+            std::string text = Walker(3 * seed + i).walk(grammar);
+            if (const size_t call = text.find("<+>"); call != std::string::npos) {
+                ++calls;
+                const Json arguments = arguments_of(text.substr(call), parameters);
+                EXPECT_TRUE(testing::satisfies(arguments, parameters, parameters)) << parameters << "\n" << arguments;
+                continue;
+            }
+            ++values;
+            if (thinks) text.erase(0, text.find("<.>") + 3);
+            const Json value = Json::parse(text, nullptr, false);
+            EXPECT_TRUE(!value.is_discarded() && testing::satisfies(value, schema, schema)) << schema << "\n" << text;
+        }
+    }
+    EXPECT_GT(calls, 100);
+    EXPECT_GT(values, 100);
 }
 
 // Puts values where they do not belong.
