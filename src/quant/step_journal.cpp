@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/json_reader.h"
+#include "text/compact_json.h"
 
 namespace colugo {
 
@@ -46,7 +47,7 @@ const ordered_json& StepJournal::record(std::string_view step) const {
 void StepJournal::append(const std::string& step, const ordered_json& record) {
     COLUGO_CHECK(!done(step));
     const ordered_json entry = {{"step", step}, {"record", record}};
-    const std::string line = entry.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    const std::string line = compact_json(entry);
     file_.write(size_, line + "\n");
     file_.sync();
     size_ += line.size() + 1;

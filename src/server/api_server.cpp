@@ -17,6 +17,7 @@
 #include "server/json_text.h"
 #include "server/prompt_report.h"
 #include "server/replay_output.h"
+#include "text/compact_json.h"
 #include "text/detokenizer.h"
 
 namespace colugo {

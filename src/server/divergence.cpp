@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "text/compact_json.h"
 #include "text/utf8.h"
 
 namespace colugo {
@@ -23,7 +23,7 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens)
 }
 
 std::string in_quotes(const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return '"' + json_escaped(text) + '"';
 }
 
 }  // namespace

@@ -201,8 +201,4 @@ std::optional<ordered_json> parse_json_text(std::string_view text) {
     }
 }
 
-std::string compact_json(const nlohmann::ordered_json& value) {
-    return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 }  // namespace colugo

@@ -22,7 +22,4 @@ nlohmann::ordered_json parse_request_body(std::string_view body);
 // The same rules for a text inside a request, of any type; nothing where it breaks them.
 std::optional<nlohmann::ordered_json> parse_json_text(std::string_view text);
 
-// On one line; bytes that are no UTF-8 become U+FFFD.
-std::string compact_json(const nlohmann::ordered_json& value);
-
 }  // namespace colugo

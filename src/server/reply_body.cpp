@@ -5,7 +5,7 @@
 #include <ctime>
 #include <random>
 
-#include "server/json_text.h"
+#include "text/compact_json.h"
 
 namespace colugo {
 

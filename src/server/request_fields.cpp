@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "server/api_error.h"
+#include "text/compact_json.h"
 #include "text/utf8.h"
 
 namespace colugo {
@@ -26,7 +27,7 @@ std::string excerpt(const ordered_json& value) {
     if (value.is_array()) return fmt::format("a list of {}", value.size());
     if (value.is_object()) return "an object";
     const ordered_json shown = value.is_string() ? ordered_json(beginning(value.get_ref<const std::string&>())) : value;
-    return shown.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    return compact_json(shown);
 }
 
 std::optional<int64_t> whole_number(const ordered_json& value, int64_t min, int64_t max) {

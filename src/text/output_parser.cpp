@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/compact_json.h"
 #include "text/python_literal.h"
 
 namespace colugo {
@@ -62,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> hermes_calls(std::string_view t
         if (arguments.is_string()) arguments = parse_literal(arguments.get_ref<const std::string&>());
         if (arguments.is_null()) arguments = ordered_json::object();
         if (!arguments.is_object()) return {};
-        calls.emplace_back(call["name"].get<std::string>(), arguments.dump());
+        calls.emplace_back(call["name"].get<std::string>(), compact_json(arguments));
     }
     return calls;
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
+#include "text/compact_json.h"
 #include "text/python_literal.h"
 
 namespace colugo {
@@ -11,8 +13,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kMostNesting = 32;  // of schemas within a parameter's
-constexpr int kMostReferences = 256;
+constexpr int kMostNesting = 32;      // of schemas within one another, by way of references too
+constexpr int kMostReferences = 256;  // schemas that are looked at for one parameter, or for where parameters are
 
 uint8_t type_named(const ordered_json& name) {
     if (name == "string") return ValueTypes::string;
@@ -53,17 +55,64 @@ const ordered_json* member(const ordered_json& object, const char* key) {
     return at != object.end() ? &*at : nullptr;
 }
 
-// Reads the types of the schemas within one tool's.
-class SchemaTypes {
- public:
-    explicit SchemaTypes(const ordered_json& root) : root_(root) {}
+// What a value of both sets of types is of; of one of them where there is no such value.
+uint8_t narrowed(uint8_t a, uint8_t b) {
+    const auto whole_too = [](uint8_t bits) { return bits & ValueTypes::number ? bits | ValueTypes::integer : bits; };
+    const int both = whole_too(a) & whole_too(b);
+    if (both == 0) return a | b;
+    // A number is what both call one; what is whole is then said already.
+    return static_cast<uint8_t>(both & ValueTypes::number ? both & ~(ValueTypes::integer & ~(a & b)) : both);
+}
 
-    ValueTypes of(const ordered_json& schema) {
-        const uint8_t bits = bits_of(schema, 0);
-        return bits != 0 ? ValueTypes{bits} : ValueTypes{};
+// Reads one tool's schema.
+class SchemaReader {
+ public:
+    explicit SchemaReader(const ordered_json& root) : root_(root) {}
+
+    // Of all parts that the schema is put together from.
+    std::vector<ToolTypes::Parameter> parameters() {
+        seen_ = 0;
+        gather(root_, 0, false);
+        std::vector<ToolTypes::Parameter> read;
+        for (const Found& found : found_) {
+            read.push_back({found.name, found.types != 0 ? ValueTypes{found.types} : ValueTypes{}});
+        }
+        return read;
     }
 
  private:
+    struct Found {
+        std::string name;
+        uint8_t types;
+    };
+
+    // joined: with what other parts say of the same parameter, instead of one or the other.
+    void gather(const ordered_json& schema, int nesting, bool joined) {
+        if (nesting > kMostNesting || ++seen_ > kMostReferences) return;
+        if (const auto* properties = member(schema, "properties"); properties != nullptr && properties->is_object()) {
+            for (const auto& [name, value] : properties->items()) add(name, types_of(value), joined);
+        }
+        if (const auto* target = referenced(schema)) gather(*target, nesting + 1, joined);
+        for (const char* key : kCombinations) {
+            const auto* parts = member(schema, key);
+            if (parts == nullptr || !parts->is_array()) continue;
+            for (const ordered_json& part : *parts) gather(part, nesting + 1, key == kCombinations[0]);
+        }
+    }
+
+    void add(const std::string& name, uint8_t types, bool joined) {
+        const auto [place, fresh] = places_.emplace(name, found_.size());
+        if (fresh) return found_.push_back({name, types});
+        uint8_t& known = found_[place->second].types;
+        known = joined && known != 0 && types != 0 ? narrowed(known, types) : known | types;
+    }
+
+    uint8_t types_of(const ordered_json& schema) {
+        visited_ = 0;
+        return bits_of(schema, 0);
+    }
+
+    // 0: nothing is said of them.
     uint8_t bits_of(const ordered_json& schema, int nesting) {
         if (nesting > kMostNesting || ++visited_ > kMostReferences) return 0;
         uint8_t bits = 0;
@@ -78,31 +127,44 @@ class SchemaTypes {
         if (const auto* values = member(schema, "enum"); values != nullptr && values->is_array()) {
             for (const ordered_json& value : *values) bits |= type_of(value);
         }
-        for (const char* key : {"anyOf", "oneOf", "allOf"}) {
-            const auto* alternatives = member(schema, key);
-            if (alternatives == nullptr || !alternatives->is_array()) continue;
-            for (const ordered_json& one : *alternatives) bits |= bits_of(one, nesting + 1);
-        }
-        if (const auto* reference = member(schema, "$ref")) bits |= referenced(*reference, nesting);
+        for (const char* key : kCombinations) bits |= bits_of_parts(schema, key, nesting);
+        if (const auto* target = referenced(schema)) bits |= bits_of(*target, nesting + 1);
         if (bits != 0) return bits;
         if (member(schema, "properties") != nullptr) return ValueTypes::object;
         if (member(schema, "items") != nullptr) return ValueTypes::array;
         return 0;
     }
 
-    uint8_t referenced(const ordered_json& reference, int nesting) {
-        const auto* text = reference.get_ptr<const std::string*>();
-        if (text == nullptr || !text->starts_with('#')) return 0;
+    uint8_t bits_of_parts(const ordered_json& schema, const char* key, int nesting) {
+        const auto* parts = member(schema, key);
+        if (parts == nullptr || !parts->is_array()) return 0;
+        uint8_t bits = 0;
+        for (const ordered_json& part : *parts) {
+            const uint8_t more = bits_of(part, nesting + 1);
+            bits = key == kCombinations[0] && bits != 0 && more != 0 ? narrowed(bits, more) : bits | more;
+        }
+        return bits;
+    }
+
+    // What its $ref names; nullptr: it has none, or one that leads nowhere.
+    const ordered_json* referenced(const ordered_json& schema) const {
+        const auto* reference = member(schema, "$ref");
+        const auto* text = reference != nullptr ? reference->get_ptr<const std::string*>() : nullptr;
+        if (text == nullptr || !text->starts_with('#')) return nullptr;
         try {
             const ordered_json::json_pointer pointer(text->substr(1));
-            return root_.contains(pointer) ? bits_of(root_.at(pointer), nesting + 1) : uint8_t{0};
+            return root_.contains(pointer) ? &root_.at(pointer) : nullptr;
         } catch (const ordered_json::exception&) {
-            return 0;  // it points nowhere
+            return nullptr;
         }
     }
 
+    static constexpr const char* kCombinations[] = {"allOf", "anyOf", "oneOf"};
+
     const ordered_json& root_;
-    int visited_ = 0;
+    std::vector<Found> found_;
+    std::unordered_map<std::string, size_t> places_;  // in found_
+    int seen_ = 0, visited_ = 0;
 };
 
 bool same_word(std::string_view text, std::string_view lower) {
@@ -114,10 +176,6 @@ std::string_view trimmed(std::string_view text) {
     const size_t begin = text.find_first_not_of(kSpaces);
     if (begin == text.npos) return {};
     return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
-
-std::string dumped(const ordered_json& value) {
-    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 // A JSON number's text as it is, so that nothing of it is rounded; a whole one without its fraction, for an integer.
@@ -141,7 +199,7 @@ std::string typed_json(std::string_view text, ValueTypes types) {
         return types.has(ValueTypes::integer) || types.has(ValueTypes::number) ? number_json(text, value, types) : "";
     }
     const bool structures = types.has(ValueTypes::object) || types.has(ValueTypes::array);
-    return structures && value.is_structured() ? dumped(value) : "";
+    return structures && value.is_structured() ? compact_json(value) : "";
 }
 
 }  // namespace
@@ -161,13 +219,7 @@ std::vector<ToolTypes> tool_types(const ordered_json& tools) {
         if (name == nullptr || !name->is_string()) continue;
         ToolTypes& types = all.emplace_back();
         types.name = name->get<std::string>();
-        const auto* schema = member(*function, "parameters");
-        const auto* properties = schema != nullptr ? member(*schema, "properties") : nullptr;
-        if (properties == nullptr || !properties->is_object()) continue;
-        const auto* others = member(*schema, "additionalProperties");
-        types.is_open = others != nullptr && *others != false;
-        SchemaTypes reader(*schema);
-        for (const auto& [key, value] : properties->items()) types.parameters.push_back({key, reader.of(value)});
+        if (const auto* schema = member(*function, "parameters")) types.parameters = SchemaReader(*schema).parameters();
     }
     return all;
 }
@@ -177,11 +229,6 @@ std::string argument_json(std::string_view text, ValueTypes types) {
         if (std::string json = typed_json(trimmed(text), types); !json.empty()) return json;
     }
     return '"' + json_escaped(text) + '"';
-}
-
-std::string json_escaped(std::string_view text) {
-    const std::string quoted = dumped(ordered_json(std::string(text)));
-    return quoted.substr(1, quoted.size() - 2);
 }
 
 }  // namespace colugo

@@ -25,14 +25,15 @@ struct ToolTypes {
     };
     std::string name;
     std::vector<Parameter> parameters;
-    bool is_open = true;  // it may have parameters that are not listed
 
     const Parameter* find(std::string_view parameter) const;
 };
 
 // tools: a request's, [{"type": "function", "function": {"name", "parameters": {"properties": ...}}}, ...]; what is not
-// of this form is left out. A parameter whose schema names no type is a string. Types are those of "type", "enum",
-// "const", and of all "anyOf", "oneOf" and "allOf" alternatives, "$ref" within the tool's schema followed.
+// of this form is left out. Parameters are those of "properties", in the schema itself, in what its "$ref" names, and
+// in the parts of its "allOf", "anyOf" and "oneOf". One whose schema names no type is a string. Types are those of
+// "type", else of "enum", "const", what "$ref" names, all alternatives of "anyOf" and "oneOf", and what the parts of
+// "allOf" have in common.
 std::vector<ToolTypes> tool_types(const nlohmann::ordered_json& tools);
 
 // The JSON text of a value that was written as `text`. A string stays as it is where the types are string alone. Else,
@@ -40,8 +41,5 @@ std::vector<ToolTypes> tool_types(const nlohmann::ordered_json& tools);
 // one, of one of the types that are no string, a whole number in any form being an integer; the text as a string. So a
 // value that does not fit its type is not lost.
 std::string argument_json(std::string_view text, ValueTypes types);
-
-// `text` as the inside of a JSON string. text: UTF-8.
-std::string json_escaped(std::string_view text);
 
 }  // namespace colugo

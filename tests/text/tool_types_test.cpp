@@ -1,5 +1,6 @@
 #include "text/tool_types.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "text/python_literal.h"
@@ -31,6 +32,49 @@ TEST(ToolTypes, AreReadFromAllPlacesASchemaHasThem) {
     EXPECT_EQ(types_of(R"({"$ref": "#/$defs/n"})", R"({"n": {"type": "integer"}})"), Types::integer);
     EXPECT_EQ(types_of(R"({"$ref": "#/$defs/n"})", R"({"n": {"$ref": "#/$defs/n"}})"), Types::string);
     EXPECT_EQ(types_of(R"({"$ref": "http://elsewhere"})"), Types::string);
+}
+
+TEST(ToolTypes, PartsOfAllOfNarrowOneAnother) {
+    using Types = ValueTypes;
+    EXPECT_EQ(types_of(R"({"allOf": [{"type": ["integer", "null"]}, {"description": "d"}]})"),
+              Types::integer | Types::null);
+    EXPECT_EQ(types_of(R"({"allOf": [{"type": ["integer", "null"]}, {"type": "number"}]})"), Types::integer);
+    EXPECT_EQ(types_of(R"({"allOf": [{"type": "number"}, {"type": ["number", "string"]}]})"), Types::number);
+    EXPECT_EQ(types_of(R"({"allOf": [{"type": "boolean"}, {"type": "null"}]})"), Types::boolean | Types::null);
+    EXPECT_EQ(types_of(R"({"allOf": [{"$ref": "#/$defs/n"}]})", R"({"n": {"enum": [1, 2]}})"), Types::integer);
+}
+
+TEST(ToolTypes, ParametersAreFoundWhereverTheSchemaHasThem) {
+    using Types = ValueTypes;
+    const auto read = [](const std::string& schema) {
+        std::vector<std::pair<std::string, int>> found;
+        const std::vector<ToolTypes> types = tool_types(
+            ordered_json::array({{{"function", {{"name", "f"}, {"parameters", ordered_json::parse(schema)}}}}}));
+        for (const ToolTypes::Parameter& one : types.at(0).parameters) found.emplace_back(one.name, one.types.bits);
+        return found;
+    };
+    using Found = std::vector<std::pair<std::string, int>>;
+    const std::string defs =
+        R"("$defs": {"N": {"type": "integer"}, "Q": {"properties": {"n": {"$ref": "#/$defs/N"}}}})";
+    EXPECT_EQ(read("{\"$ref\": \"#/$defs/Q\", " + defs + "}"), Found({{"n", Types::integer}}));
+    EXPECT_EQ(read(R"({"properties": {"a": {"$ref": "#/$defs/N"}}, "allOf": [{"$ref": "#/$defs/Q"},
+                       {"properties": {"b": {"type": "boolean"}}}], )" +
+                   defs + "}"),
+              Found({{"a", Types::integer}, {"n", Types::integer}, {"b", Types::boolean}}));
+    // Of one that several parts have, alternatives add up and parts of allOf narrow.
+    const std::string a =
+        R"([{"properties": {"x": {"type": ["string", "null"]}}}, {"properties": {"x": {"type": "null"}}}])";
+    EXPECT_EQ(read("{\"allOf\": " + a + "}"), Found({{"x", Types::null}}));
+    EXPECT_EQ(read("{\"anyOf\": " + a + "}"), Found({{"x", Types::string | Types::null}}));
+    EXPECT_EQ(read(R"({"$ref": "#"})"), Found());
+    EXPECT_EQ(read(R"({"properties": {"x": {}}, "allOf": [{"$ref": "#"}, {"$ref": "#"}]})"),
+              Found({{"x", Types::string}}));
+    // Many parameters are read as one is.
+    std::string many;
+    for (int i = 0; i < 400; ++i) many += fmt::format(R"("p{}": {{"anyOf": [{{"type": "integer"}}]}},)", i);
+    const Found found = read(R"({"properties": {)" + many + R"("last": {"type": "integer"}}})");
+    ASSERT_EQ(found.size(), 401u);
+    for (const auto& [name, bits] : found) EXPECT_EQ(bits, Types::integer) << name;
 }
 
 TEST(ToolTypes, OtherThingsAreLeftOut) {
