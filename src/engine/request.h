@@ -34,8 +34,9 @@ struct Request {
     std::vector<int32_t> stop_ids = {};          // end the text; the one drawn is no part of it
     std::vector<std::string> stop_strings = {};  // end it where the first of them begins, in the bytes of its tokens
     int top_logprobs = -1;                       // of each token, besides its own; -1: not even that
-    // What the reply may be; null: anything. Nobody else's from submission to the end. Where it leaves one token, that
-    // is given without a pass, unless log-probabilities are wanted.
+    // What the reply may be; null: anything. From submission to the end it is asked on the engine's thread alone; other
+    // requests may have the same one. Where it leaves one token, that is given without a pass, unless log-probabilities
+    // are wanted.
     std::shared_ptr<TokenGrammar> grammar = {};
     // Positions in the prompt where other conversations are likely to part from it, ascending: snapshots are taken
     // there.
@@ -69,6 +70,7 @@ struct RequestResult {
     double queue_seconds = 0.0;    // until it was admitted
     double prefill_seconds = 0.0;  // from then until the logits of the prompt's last token
     double decode_seconds = 0.0;   // the rest
+    double form_seconds = 0.0;     // spent on what may come next, where it has a grammar
     double ttft_seconds = 0.0;     // from submission until the first token was drawn; 0 when none was
     uint64_t weight_bytes_per_pass = 0;
 

@@ -2,6 +2,7 @@
 // call another part of it, which returns where the caller says. GrammarBuilder makes one; it never changes after.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -11,6 +12,9 @@ namespace colugo {
 
 // The nesting of JSON objects and arrays that any output can have.
 inline constexpr int kMaxGrammarNesting = 64;
+
+// The ways in which a text can be read at once, of those that are in strings: what a mask costs grows with them.
+inline constexpr size_t kMaxStringReadings = 32;
 
 // Text that a node takes whatever it is, as long as it is of this kind, so that most of the vocabulary is decided
 // without a look at it (GrammarVocabulary).
@@ -35,6 +39,7 @@ struct GrammarNode {
     bool lives = false;           // a byte or a token goes on from here, or the reply ends here
     bool plain = false;           // nothing happens here without a byte or a token
     bool returns_only = false;    // it does nothing but return
+    bool broad = false;           // much goes on from here, as in a string of any kind
     // The least further nesting with which its call can return; above kMaxGrammarNesting: it cannot.
     uint8_t need = 0;
 };

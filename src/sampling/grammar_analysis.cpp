@@ -7,6 +7,8 @@ namespace colugo {
 namespace {
 
 constexpr uint8_t kNever = kMaxGrammarNesting + 1;
+constexpr int kBroadBytes =
+    20;  // more than begin a value or go on in a number, fewer than in the narrowest class of words
 
 // A node on the way of a search in depth.
 struct Visit {
@@ -137,11 +139,14 @@ void GrammarAnalysis::fill_in() {
         GrammarNode& node = nodes_[id];
         node.lives = id == ByteGrammar::kEnd || node.any;
         node.plain = !node.accepts;
+        int width = 0;
         visit_edges(id, [&](const GrammarEdge& edge) {
+            if (edge.kind == GrammarEdge::Kind::bytes) width += edge.high - edge.low + 1;
             const bool writes = edge.kind == GrammarEdge::Kind::bytes || edge.kind == GrammarEdge::Kind::token;
             node.lives |= writes;
             node.plain &= writes;
         });
+        node.broad = width >= kBroadBytes;
     }
     // Of chains of such nodes only the last ones are seen, which is what calls end in.
     const auto returns = [&](uint32_t id) {

@@ -15,7 +15,7 @@ class GrammarAnalysis {
 
     // Nodes that follow one another in a circle without a byte or a token; empty: there is no such circle.
     std::vector<uint32_t> find_left_recursion() const;
-    // Sets lives, plain, returns_only and need of every node.
+    // Sets lives, plain, returns_only, broad and need of every node.
     void fill_in();
 
  private:

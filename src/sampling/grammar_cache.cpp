@@ -4,33 +4,44 @@
 
 namespace colugo {
 
-int64_t GrammarCache::bytes_of(const Entry& entry) {
-    return entry.grammar->bytes() + 2 * static_cast<int64_t>(entry.text.size());
+GrammarCache::GrammarCache(std::shared_ptr<const GrammarVocabulary> vocabulary, std::vector<int32_t> end_ids,
+                           int64_t max_bytes)
+    : vocabulary_(std::move(vocabulary)),
+      end_ids_(std::move(end_ids)),
+      masks_(std::make_shared<MaskCache>(vocabulary_->size())),
+      max_bytes_(max_bytes) {}
+
+std::shared_ptr<TokenGrammar> GrammarCache::make(std::shared_ptr<const ByteGrammar> compiled) const {
+    return std::make_shared<TokenGrammar>(std::move(compiled), vocabulary_, end_ids_, masks_);
 }
 
-std::shared_ptr<const ByteGrammar> GrammarCache::find(const std::string& text) {
+std::shared_ptr<TokenGrammar> GrammarCache::find(const std::string& text) {
     const auto found = by_text_.find(text);
     if (found == by_text_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
-    return entries_.front().grammar;
+    Entry& entry = entries_.front();
+    if (entry.grammar->is_full()) entry.grammar = make(entry.compiled);
+    return entry.grammar;
 }
 
-std::shared_ptr<const ByteGrammar> GrammarCache::get(const std::string& text, FunctionRef<ByteGrammar()> compile) {
+std::shared_ptr<TokenGrammar> GrammarCache::get(const std::string& text, FunctionRef<ByteGrammar()> compile) {
     {
         const std::lock_guard lock(mutex_);
         if (auto grammar = find(text)) return grammar;
     }
-    auto compiled = std::make_shared<const ByteGrammar>(compile());
+    const auto compiled = std::make_shared<const ByteGrammar>(compile());
+    auto made = make(compiled);
     const std::lock_guard lock(mutex_);
     if (auto grammar = find(text)) return grammar;
-    entries_.push_front({text, compiled});
+    const int64_t bytes = compiled->bytes() + made->bytes() + 2 * static_cast<int64_t>(text.size());
+    entries_.push_front({text, compiled, made, bytes});
     by_text_.emplace(text, entries_.begin());
-    bytes_ += bytes_of(entries_.front());
+    bytes_ += bytes;
     for (; bytes_ > max_bytes_ && entries_.size() > 1; entries_.pop_back()) {
-        bytes_ -= bytes_of(entries_.back());
+        bytes_ -= entries_.back().bytes;
         by_text_.erase(entries_.back().text);
     }
-    return compiled;
+    return made;
 }
 
 int64_t GrammarCache::bytes() const {

@@ -8,12 +8,15 @@ namespace colugo {
 namespace {
 
 constexpr size_t kBlockItems = 1024;
-constexpr size_t kMaxUnited = 1 << 16;
+constexpr size_t kUnited = 1 << 12;
+constexpr size_t kReservedWork = 1024;
+
+constexpr uint64_t kMixer = 0x9E3779B97F4A7C15u;
 
 uint64_t hash_of(std::span<const GrammarItem> items) {
     uint64_t hash = items.size();
     for (const GrammarItem& item : items) {
-        hash = (hash ^ (uint64_t{item.node} << 32 | item.below)) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ (uint64_t{item.node} << 32 | item.below)) * kMixer;
         hash ^= hash >> 29;
     }
     return hash;
@@ -22,8 +25,16 @@ uint64_t hash_of(std::span<const GrammarItem> items) {
 }  // namespace
 
 GrammarStates::GrammarStates(const ByteGrammar& grammar)
-    : grammar_(grammar), index_(256), mark_(grammar.num_nodes()), place_(grammar.num_nodes()) {
+    : grammar_(grammar),
+      index_(2 * kReservedSets),
+      united_(kUnited),
+      mark_(grammar.num_nodes()),
+      place_(grammar.num_nodes()) {
+    sets_.reserve(kReservedSets);
     sets_.push_back({{}, 0, 0});
+    add_block(kReservedItems);
+    both_.reserve(kReservedWork);
+    work_.reserve(kReservedWork);
     std::vector<GrammarItem> items;
     begin(items);
     add(grammar.start(), push(ByteGrammar::kEnd, kNothing), items);
@@ -32,16 +43,19 @@ GrammarStates::GrammarStates(const ByteGrammar& grammar)
 }
 
 int64_t GrammarStates::bytes() const {
-    return item_bytes_ + static_cast<int64_t>(sets_.capacity() * sizeof(Set) + index_.capacity() * sizeof(uint32_t));
+    return item_bytes_ + static_cast<int64_t>(sets_.capacity() * sizeof(Set) + united_.size() * sizeof(United) +
+                                              (index_.size() + mark_.size() + place_.size()) * sizeof(uint32_t));
+}
+
+void GrammarStates::add_block(size_t items) {
+    block_left_ = items;
+    blocks_.push_back(std::make_unique_for_overwrite<GrammarItem[]>(items));
+    block_next_ = blocks_.back().get();
+    item_bytes_ += static_cast<int64_t>(items * sizeof(GrammarItem));
 }
 
 std::span<const GrammarItem> GrammarStates::keep(std::span<const GrammarItem> items) {
-    if (items.size() > block_left_) {
-        block_left_ = std::max(items.size(), kBlockItems);
-        blocks_.push_back(std::make_unique<GrammarItem[]>(block_left_));
-        block_next_ = blocks_.back().get();
-        item_bytes_ += static_cast<int64_t>(block_left_ * sizeof(GrammarItem));
-    }
+    if (items.size() > block_left_) add_block(std::max(items.size(), kBlockItems));
     const std::span kept(block_next_, items.size());
     std::copy(items.begin(), items.end(), kept.begin());
     block_next_ += items.size();
@@ -90,24 +104,25 @@ uint32_t GrammarStates::unite(uint32_t a, uint32_t b) {
     if (a == kNothing) return b;
     if (a > b) std::swap(a, b);
     const uint64_t key = uint64_t{a} << 32 | b;
-    if (const auto found = united_.find(key); found != united_.end()) return found->second;
+    United& known = united_[(key * kMixer >> 32) & (kUnited - 1)];
+    if (known.key == key) return known.set;
     const std::span<const GrammarItem> left = items(a), right = items(b);
-    std::vector<GrammarItem> both;
-    both.reserve(left.size() + right.size());
+    const size_t begin = both_.size();
     size_t i = 0, j = 0;
     while (i < left.size() || j < right.size()) {
         if (j == right.size() || (i < left.size() && left[i].node < right[j].node))
-            both.push_back(left[i++]);
+            both_.push_back(left[i++]);
         else if (i == left.size() || right[j].node < left[i].node)
-            both.push_back(right[j++]);
+            both_.push_back(right[j++]);
         else {
-            both.push_back({left[i].node, unite(left[i].below, right[j].below)});
+            const uint32_t below = unite(left[i].below, right[j].below);
+            both_.push_back({left[i].node, below});
             ++i, ++j;
         }
     }
-    const uint32_t united = intern(both);
-    if (united_.size() == kMaxUnited) united_.clear();
-    united_.emplace(key, united);
+    const uint32_t united = intern(std::span(both_).subspan(begin));
+    both_.resize(begin);
+    known = {key, united};
     return united;
 }
 
@@ -163,9 +178,38 @@ void GrammarStates::close(std::vector<GrammarItem>& to) {
     if (to.size() == 1 && grammar_.node(to[0].node).lives) return;
     std::erase_if(to, [&](const GrammarItem& item) { return !grammar_.node(item.node).lives; });
     std::sort(to.begin(), to.end(), [](const GrammarItem& a, const GrammarItem& b) { return a.node < b.node; });
+    if (to.size() <= kMaxStringReadings) return;
+    // Each reading has a way on by itself, so those that are kept are as right without the others.
+    size_t broad = 0;
+    std::erase_if(
+        to, [&](const GrammarItem& item) { return grammar_.node(item.node).broad && ++broad > kMaxStringReadings; });
+}
+
+// The step of a text that is read in one way and goes on in one, as most do: false, if this is not such a step.
+bool GrammarStates::step_alone(const GrammarItem& item, uint8_t byte, std::vector<GrammarItem>& to) {
+    if (grammar_.node(item.node).any) return false;
+    const GrammarEdge* taken = nullptr;
+    for (const GrammarEdge& edge : grammar_.edges(item.node)) {
+        if (edge.kind != GrammarEdge::Kind::bytes || byte < edge.low || edge.high < byte) continue;
+        if (taken != nullptr) return false;
+        taken = &edge;
+    }
+    to.clear();
+    if (taken == nullptr) return true;
+    const uint32_t target = taken->target_from(item.node);
+    if (!grammar_.node(target).plain) return false;
+    uint32_t below = item.below;
+    if (taken->calls()) {
+        const uint32_t next = taken->next_from(item.node);
+        if (!fits(next, below)) return true;
+        below = push(next, below);
+    }
+    if (fits(target, below) && grammar_.node(target).lives) to.push_back({target, below});
+    return true;
 }
 
 void GrammarStates::step(std::span<const GrammarItem> from, uint8_t byte, std::vector<GrammarItem>& to) {
+    if (from.size() == 1 && step_alone(from[0], byte, to)) return;
     begin(to);
     for (const GrammarItem& item : from) {
         for (const GrammarEdge& edge : grammar_.edges(item.node))

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "sampling/byte_grammar.h"
@@ -25,6 +24,9 @@ struct GrammarItem {
 // Not for several threads at once.
 class GrammarStates {
  public:
+    // Up to here sets take nothing from the heap: their memory is there from the beginning.
+    static constexpr size_t kReservedSets = 4096, kReservedItems = 8192;
+
     // Borrows the grammar.
     explicit GrammarStates(const ByteGrammar& grammar);
 
@@ -49,6 +51,12 @@ class GrammarStates {
         int depth;  // objects and arrays open, at most, below
     };
 
+    struct United {
+        uint64_t key = 0;  // the two sets; 0: free
+        uint32_t set = kNothing;
+    };
+
+    void add_block(size_t items);
     std::span<const GrammarItem> keep(std::span<const GrammarItem> items);
     void grow_index();
     uint32_t push(uint32_t node, uint32_t below);
@@ -56,6 +64,7 @@ class GrammarStates {
     bool fits(uint32_t node, uint32_t below) const;
     void begin(std::vector<GrammarItem>& to);
     void follow(const GrammarItem& item, const GrammarEdge& edge, std::vector<GrammarItem>& to);
+    bool step_alone(const GrammarItem& item, uint8_t byte, std::vector<GrammarItem>& to);
     void add(uint32_t node, uint32_t below, std::vector<GrammarItem>& to);
     void close(std::vector<GrammarItem>& to);
 
@@ -66,12 +75,13 @@ class GrammarStates {
     size_t block_left_ = 0;
     GrammarItem* block_next_ = nullptr;
     int64_t item_bytes_ = 0;
-    std::unordered_map<uint64_t, uint32_t> united_;
+    std::vector<United> united_;  // by hash: what unite gave last
     uint32_t start_;
     // While a step is made: where the items of each node are, in the list being made, if mark_[node] == round_.
     std::vector<uint32_t> mark_, place_;
     uint32_t round_ = 0;
-    std::vector<uint32_t> work_;  // places in the list whose items have not been followed yet
+    std::vector<GrammarItem> both_;  // of sets that are being united, one behind the other
+    std::vector<uint32_t> work_;     // places in the list whose items have not been followed yet
 };
 
 }  // namespace colugo

@@ -6,15 +6,24 @@
 #include "base/error.h"
 
 namespace colugo {
+namespace {
+
+constexpr size_t kReservedReadings = 8;  // of a text, at once
+
+}  // namespace
 
 TokenGrammar::TokenGrammar(std::shared_ptr<const ByteGrammar> grammar,
-                           std::shared_ptr<const GrammarVocabulary> vocabulary, std::span<const int32_t> end_ids)
+                           std::shared_ptr<const GrammarVocabulary> vocabulary, std::span<const int32_t> end_ids,
+                           std::shared_ptr<MaskCache> masks)
     : grammar_(std::move(grammar)),
       vocabulary_(std::move(vocabulary)),
       end_ids_(end_ids.begin(), end_ids.end()),
       states_(*grammar_),
+      masks_(masks ? std::move(masks) : std::make_shared<MaskCache>(vocabulary_->size())),
+      owner_(masks_->new_owner()),
       levels_(static_cast<size_t>(vocabulary_->tree().max_depth) + 1) {
     for (const int32_t id : end_ids_) COLUGO_CHECK(id >= 0 && id < vocabulary_->size());
+    for (std::vector<GrammarItem>& level : levels_) level.reserve(kReservedReadings);
 }
 
 bool TokenGrammar::is_end(int32_t token) const {
@@ -47,50 +56,41 @@ std::optional<GrammarState> TokenGrammar::after(GrammarState state, int32_t toke
 }
 
 std::optional<int32_t> TokenGrammar::only_choice(GrammarState state) {
-    const Entry& found = entry(state);
+    const MaskCache::Entry& found = entry(state);
     if (found.count != 1) return std::nullopt;
     const std::span<const uint64_t> words = found.mask.words();
     const auto word = std::find_if(words.begin(), words.end(), [](uint64_t bits) { return bits != 0; });
     return static_cast<int32_t>(64 * (word - words.begin()) + std::countr_zero(*word));
 }
 
-const TokenGrammar::Entry& TokenGrammar::entry(GrammarState state) {
-    if (const auto found = masks_by_state_.find(state.id); found != masks_by_state_.end()) {
-        masks_.splice(masks_.begin(), masks_, found->second);
-        return masks_.front();
-    }
-    TokenMask mask = make_mask(state);
-    const int64_t count = mask.count();
-    if (static_cast<int64_t>(masks_.size() + 1) * mask_bytes() > kMaskBytes && !masks_.empty()) {
-        masks_by_state_.erase(masks_.back().state.id);
-        masks_.pop_back();
-    }
-    masks_.push_front({state, std::move(mask), count});
-    masks_by_state_.emplace(state.id, masks_.begin());
-    return masks_.front();
+const MaskCache::Entry& TokenGrammar::entry(GrammarState state) {
+    if (const MaskCache::Entry* found = masks_->find(owner_, state.id)) return *found;
+    MaskCache::Entry& made = masks_->add(owner_, state.id);
+    make_mask(state, made.mask);
+    made.count = made.mask.count();
+    full_.store(states_.num_sets() > static_cast<int64_t>(GrammarStates::kReservedSets), std::memory_order_relaxed);
+    return made;
 }
 
-TokenMask TokenGrammar::make_mask(GrammarState state) {
+void TokenGrammar::make_mask(GrammarState state, TokenMask& mask) {
     const std::span<const GrammarItem> items = states_.items(state.id);
     for (const GrammarItem& item : items)
-        if (grammar_->node(item.node).any) return make_free_mask(state);
-    TokenMask mask(vocabulary_->size(), false);
+        if (grammar_->node(item.node).any) return make_free_mask(state, mask);
+    mask.clear();
     if (const TokenTree* tree = fill(items, mask)) walk(*tree, items, mask);
     for (const GrammarItem& item : items)
         for (const GrammarEdge& edge : grammar_->edges(item.node))
             if (edge.kind == GrammarEdge::Kind::token && after(state, edge.token)) mask.set(edge.token, true);
     for (const int32_t id : end_ids_) mask.set(id, may_end(state));
-    return mask;
 }
 
 // Where every byte is allowed, so is every token but those that are named.
-TokenMask TokenGrammar::make_free_mask(GrammarState state) {
-    TokenMask mask = vocabulary_->all();
+void TokenGrammar::make_free_mask(GrammarState state, TokenMask& mask) {
+    mask = vocabulary_->all();
     for (const GrammarItem& item : states_.items(state.id))
         for (const GrammarEdge& edge : grammar_->edges(item.node))
             if (edge.kind == GrammarEdge::Kind::token) mask.set(edge.token, after(state, edge.token).has_value());
     for (const int32_t id : end_ids_) mask.set(id, may_end(state));
-    return mask;
 }
 
 // Puts into the mask what needs no look at its bytes; the tree of the rest.

@@ -4,17 +4,17 @@
 // byte at least, is a property of grammars, so at every state a token is allowed or the text may end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "sampling/byte_grammar.h"
 #include "sampling/grammar_states.h"
 #include "sampling/grammar_vocabulary.h"
+#include "sampling/mask_cache.h"
 #include "sampling/token_mask.h"
 
 namespace colugo {
@@ -26,15 +26,14 @@ struct GrammarState {
     friend bool operator==(const GrammarState&, const GrammarState&) = default;
 };
 
-// For one thread at a time: asking makes states and masks. States are kept until this goes, some hundred bytes for each
-// token of the text at most; masks are kept up to a number of bytes.
+// For one thread at a time, but for is_full(): asking makes states and masks. Several texts may be followed at once.
+// States are kept until this goes, some hundred bytes for each token of a text at most.
 class TokenGrammar {
  public:
-    static constexpr int64_t kMaskBytes = 8 << 20;
-
-    // end_ids: the tokens that end a reply, allowed where the text may end and nowhere else.
+    // end_ids: the tokens that end a reply, allowed where the text may end and nowhere else. masks: may be shared with
+    // other grammars over the vocabulary that the same thread asks; nullptr: its own.
     TokenGrammar(std::shared_ptr<const ByteGrammar> grammar, std::shared_ptr<const GrammarVocabulary> vocabulary,
-                 std::span<const int32_t> end_ids);
+                 std::span<const int32_t> end_ids, std::shared_ptr<MaskCache> masks = nullptr);
 
     GrammarState start() const { return {states_.start()}; }
     // Size: the vocabulary's. Valid until the next call.
@@ -45,20 +44,15 @@ class TokenGrammar {
     // The token, where one alone is allowed.
     std::optional<int32_t> only_choice(GrammarState state);
 
-    // What states and masks take.
-    int64_t bytes() const { return states_.bytes() + mask_bytes() * static_cast<int64_t>(masks_.size()); }
+    // What states take.
+    int64_t bytes() const { return states_.bytes(); }
+    // It has more states than it began with room for: further texts better begin with a fresh one. From any thread.
+    bool is_full() const { return full_.load(std::memory_order_relaxed); }
 
  private:
-    struct Entry {
-        GrammarState state;
-        TokenMask mask;
-        int64_t count;
-    };
-
-    int64_t mask_bytes() const { return vocabulary_->size() / 8 + static_cast<int64_t>(sizeof(Entry)); }
-    const Entry& entry(GrammarState state);
-    TokenMask make_mask(GrammarState state);
-    TokenMask make_free_mask(GrammarState state);
+    const MaskCache::Entry& entry(GrammarState state);
+    void make_mask(GrammarState state, TokenMask& mask);
+    void make_free_mask(GrammarState state, TokenMask& mask);
     const TokenTree* fill(std::span<const GrammarItem> items, TokenMask& mask) const;
     void walk(const TokenTree& tree, std::span<const GrammarItem> items, TokenMask& mask);
     bool is_end(int32_t token) const;
@@ -67,9 +61,10 @@ class TokenGrammar {
     std::shared_ptr<const GrammarVocabulary> vocabulary_;
     std::vector<int32_t> end_ids_;
     GrammarStates states_;
-    std::list<Entry> masks_;  // last used first
-    std::unordered_map<uint32_t, std::list<Entry>::iterator> masks_by_state_;
+    std::shared_ptr<MaskCache> masks_;
+    uint32_t owner_;                                // of masks
     std::vector<std::vector<GrammarItem>> levels_;  // while a tree is walked: the items behind each byte
+    std::atomic<bool> full_{false};
 };
 
 }  // namespace colugo

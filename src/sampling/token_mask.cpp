@@ -1,5 +1,6 @@
 #include "sampling/token_mask.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/error.h"
@@ -16,6 +17,10 @@ void TokenMask::set(int64_t id, bool in) {
     const uint64_t bit = uint64_t{1} << (id & 63);
     uint64_t& word = words_[static_cast<size_t>(id >> 6)];
     word = in ? word | bit : word & ~bit;
+}
+
+void TokenMask::clear() {
+    std::fill(words_.begin(), words_.end(), uint64_t{0});
 }
 
 int64_t TokenMask::count() const {

@@ -15,6 +15,7 @@ class TokenMask {
     int64_t size() const { return size_; }
     bool contains(int64_t id) const { return ((words_[static_cast<size_t>(id >> 6)] >> (id & 63)) & 1u) != 0; }
     void set(int64_t id, bool in);
+    void clear();
     int64_t count() const;
     // Bit i of word w: id 64 w + i. Bits past size() are clear.
     std::span<const uint64_t> words() const { return words_; }

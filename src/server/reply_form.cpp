@@ -50,10 +50,7 @@ std::shared_ptr<const GrammarVocabulary> vocabulary_of(const Tokenizer& tokenize
 }  // namespace
 
 ReplyForms::ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vector<int32_t> stop_ids)
-    : tokenizer_(tokenizer),
-      vocabulary_(vocabulary_of(tokenizer, vocab_size)),
-      stop_ids_(std::move(stop_ids)),
-      cache_(kCacheBytes) {}
+    : tokenizer_(tokenizer), cache_(vocabulary_of(tokenizer, vocab_size), std::move(stop_ids), kCacheBytes) {}
 
 std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool within_thought) {
     using Kind = ToolChoice::Kind;
@@ -61,18 +58,14 @@ std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool 
     const ToolFields& tools = request.tools;
     const ResponseFormat& form = request.generation.response_format;
     const Kind choice = tools.choice.kind;
-    std::shared_ptr<const ByteGrammar> grammar;
     if (form.kind == ResponseFormat::Kind::text || choice == Kind::required || choice == Kind::named) {
-        if (!tools.tools.empty()) grammar = calls(tools, thought_end);
-    } else if (tools.tools.empty() || choice == Kind::none) {
-        grammar = format(form, thought_end);
-    } else {
-        grammar = format_or_calls(form, tools, thought_end);
+        return tools.tools.empty() ? nullptr : calls(tools, thought_end);
     }
-    return grammar ? std::make_shared<TokenGrammar>(grammar, vocabulary_, stop_ids_) : nullptr;
+    if (tools.tools.empty() || choice == Kind::none) return format(form, thought_end);
+    return format_or_calls(form, tools, thought_end);
 }
 
-std::shared_ptr<const ByteGrammar> ReplyForms::format(const ResponseFormat& format, int32_t thought_end) {
+std::shared_ptr<TokenGrammar> ReplyForms::format(const ResponseFormat& format, int32_t thought_end) {
     const std::string key = ordered_json{{"format", format.schema}, {"behind", thought_end}}.dump();
     return compiled("response_format", [&] {
         return cache_.get(key, [&] {
@@ -82,8 +75,8 @@ std::shared_ptr<const ByteGrammar> ReplyForms::format(const ResponseFormat& form
     });
 }
 
-std::shared_ptr<const ByteGrammar> ReplyForms::format_or_calls(const ResponseFormat& form, const ToolFields& fields,
-                                                               int32_t thought_end) {
+std::shared_ptr<TokenGrammar> ReplyForms::format_or_calls(const ResponseFormat& form, const ToolFields& fields,
+                                                          int32_t thought_end) {
     const CallRules rules = call_rules(fields);
     const ordered_json key = {
         {"format", form.schema}, {"tools", fields.tools}, {"parallel", rules.parallel}, {"behind", thought_end}};
@@ -121,7 +114,7 @@ CallRules ReplyForms::call_rules(const ToolFields& fields) const {
             .close = tokenizer_.find("</tool_call>").value()};
 }
 
-std::shared_ptr<const ByteGrammar> ReplyForms::calls(const ToolFields& fields, int32_t thought_end) {
+std::shared_ptr<TokenGrammar> ReplyForms::calls(const ToolFields& fields, int32_t thought_end) {
     using Kind = ToolChoice::Kind;
     const Kind kind = fields.choice.kind;
     const auto& tools = fields.tools;

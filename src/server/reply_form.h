@@ -20,20 +20,19 @@ class ReplyForms {
 
     // nullptr where the reply may be anything. Beside tools that may be called a reply of a format is that or calls,
     // and calls alone where one has to be called. within_thought: the reply begins inside a thought, behind which the
-    // form begins. Throws ApiError (400) for what a form cannot have, naming it. From any thread.
+    // form begins. Throws ApiError (400) for what a form cannot have, naming it. From any thread; requests of the same
+    // form share a grammar, which is for the engine's thread.
     std::shared_ptr<TokenGrammar> make(const ChatRequest& request, bool within_thought);
 
  private:
-    std::shared_ptr<const ByteGrammar> calls(const ToolFields& fields, int32_t thought_end);
-    std::shared_ptr<const ByteGrammar> format(const ResponseFormat& format, int32_t thought_end);
-    std::shared_ptr<const ByteGrammar> format_or_calls(const ResponseFormat& form, const ToolFields& fields,
-                                                       int32_t thought_end);
+    std::shared_ptr<TokenGrammar> calls(const ToolFields& fields, int32_t thought_end);
+    std::shared_ptr<TokenGrammar> format(const ResponseFormat& format, int32_t thought_end);
+    std::shared_ptr<TokenGrammar> format_or_calls(const ResponseFormat& form, const ToolFields& fields,
+                                                  int32_t thought_end);
     bool has_call_tokens() const;
     CallRules call_rules(const ToolFields& fields) const;  // throws where the model has no tokens for calls
 
     const Tokenizer& tokenizer_;
-    std::shared_ptr<const GrammarVocabulary> vocabulary_;
-    std::vector<int32_t> stop_ids_;
     GrammarCache cache_;
 };
 

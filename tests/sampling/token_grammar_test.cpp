@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "sampling/grammar_cache.h"
 #include "sampling/grammar_harness.h"
+#include "support/allocation_counter.h"
 #include "support/expect_error.h"
 
 namespace colugo {
@@ -154,7 +157,7 @@ TEST(TokenGrammar, LeavesThoughtsFree) {
     EXPECT_FALSE(testing::begins(grammar, "x<.>5<.>"));
 }
 
-TEST(TokenGrammar, KeepsMasksWithinTheirBytes) {
+TEST(TokenGrammar, StatesOfALongStringStaySmall) {
     TokenGrammar grammar = token_grammar(json_schema_grammar(json(R"({"type": "string", "maxLength": 32768})")));
     GrammarState state = *grammar.after(grammar.start(), '"');
     int64_t most = 0;
@@ -163,7 +166,8 @@ TEST(TokenGrammar, KeepsMasksWithinTheirBytes) {
         state = *grammar.after(state, 'x');
         most = std::max(most, grammar.bytes());
     }
-    EXPECT_LT(most, TokenGrammar::kMaskBytes + (12 << 20));
+    EXPECT_LT(most, 12 << 20);
+    EXPECT_TRUE(grammar.is_full());
     EXPECT_FALSE(
         grammar.allowed(*testing::state_after(grammar, tokens_of(fmt::format("\"{:x<32768}", "")))).contains('x'));
 }
@@ -177,6 +181,106 @@ TEST(TokenGrammar, StaysSmallWhereReadingsMultiply) {
     EXPECT_TRUE(testing::accepts(grammar, deep));
     EXPECT_TRUE(testing::accepts(grammar, "[[null,[]],[[],null]]"));
     EXPECT_LT(grammar.bytes(), 2 << 20);
+}
+
+// Of words, with their masks and the only choices, as an engine asks for them.
+void follow(TokenGrammar& grammar, const std::vector<int32_t>& tokens) {
+    GrammarState state = grammar.start();
+    for (const int32_t token : tokens) {
+        ASSERT_TRUE(grammar.allowed(state).contains(token));
+        grammar.only_choice(state);
+        state = *grammar.after(state, token);
+    }
+}
+
+// What a step asks of a grammar costs it no memory: neither of a text that is new to it, once masks have their places,
+// nor of one it knows.
+TEST(TokenGrammar, TakesNothingFromTheHeap) {
+    const auto masks = std::make_shared<MaskCache>(testing::vocabulary_size());
+    for (int64_t i = 0; i < masks->most(); ++i) masks->add(masks->new_owner(), 0);
+    const std::vector<CallTool> tools = {{"f", json(kSchema)}};
+    const auto object = json(kSchema);
+    const auto compiled = std::make_shared<const ByteGrammar>(json_or_call_grammar(
+        &object, tools, {.open = testing::tool_open(), .close = testing::tool_close()}, testing::thought_end()));
+    TokenGrammar grammar(compiled, testing::vocabulary(), std::vector<int32_t>{testing::reply_end()}, masks);
+    const std::vector<int32_t> texts[] = {
+        tokens_of("Hm<.>{\"b\": \"the \\\"\xE2\x82\xAC\", \"x\": [12, 123],\n    \"q\": \"ab\", \"r\": \"\"}", true),
+        tokens_of(
+            "Hm<.>\n<+>\n<function=f>\n<parameter=b>\nabc\n</\n</parameter>\n<parameter=x>\n[1, 2]\n</parameter>\n"
+            "</function>\n<->\n<+>\n<function=f>\n",
+            false)};
+    const size_t before = allocation_count();
+    for (const std::vector<int32_t>& text : texts) follow(grammar, text);
+    EXPECT_EQ(allocation_count(), before);
+    EXPECT_FALSE(grammar.is_full());
+    // More states than there is room for take memory, once.
+    std::string nested = "Hm<.>{\"b\": \"\"";
+    for (int i = 0; i < 3000; ++i) nested += fmt::format(", \"k{:x}\": \"{}\"", i, i % 1000);
+    const std::vector<int32_t> long_text = tokens_of(nested, true);
+    follow(grammar, long_text);
+    const size_t known = allocation_count();
+    follow(grammar, long_text);
+    EXPECT_EQ(allocation_count(), known);
+}
+
+TEST(MaskCache, KeepsWhatWasUsedLast) {
+    MaskCache masks(8 * MaskCache::kBytes);  // room for the fewest masks there are
+    const int64_t most = masks.most();
+    ASSERT_EQ(most, 16);
+    const auto keep = [&](uint32_t owner, uint32_t state) {
+        MaskCache::Entry& entry = masks.add(owner, state);
+        entry.count = 1000 * owner + state;
+    };
+    const uint32_t a = masks.new_owner(), b = masks.new_owner();
+    for (uint32_t i = 0; i < 8; ++i) {
+        keep(a, i);
+        keep(b, i);
+    }
+    EXPECT_EQ(masks.size(), most);
+    for (uint32_t i = 0; i < 8; ++i) ASSERT_NE(masks.find(a, i), nullptr);
+    for (uint32_t i = 8; i < 16; ++i) keep(a, i);
+    EXPECT_EQ(masks.size(), most);
+    for (uint32_t i = 0; i < 16; ++i) {
+        const MaskCache::Entry* found = masks.find(a, i);
+        ASSERT_NE(found, nullptr) << i;
+        EXPECT_EQ(found->count, 1000 * a + i);
+        EXPECT_EQ(masks.find(b, i), nullptr);
+    }
+}
+
+// Many keys, over and over: what is found is what was put there.
+TEST(MaskCache, AgreesWithAMap) {
+    MaskCache masks(64);
+    ASSERT_EQ(masks.most(), MaskCache::kMostMasks);
+    std::mt19937 random(7);
+    std::map<std::pair<uint32_t, uint32_t>, int64_t> all;
+    for (int64_t i = 0; i < 60'000; ++i) {
+        const auto owner = static_cast<uint32_t>(random() % 3), state = static_cast<uint32_t>(random() % 3000);
+        if (const MaskCache::Entry* found = masks.find(owner, state)) {
+            ASSERT_EQ(found->count, (all.at({owner, state})));
+            continue;
+        }
+        masks.add(owner, state).count = all[{owner, state}] = i;
+    }
+}
+
+// Of hundreds of patterns that could all go on, the first are followed: what is written is one of them to its end.
+TEST(TokenGrammar, FollowsSoManyStringsAtOnce) {
+    auto schema = json("{}");
+    for (int i = 0; i < 300; ++i)
+        schema["anyOf"].push_back({{"type", "string"}, {"pattern", fmt::format("^[a-z ]{{3,}}{}$", i)}});
+    schema["anyOf"].push_back({{"const", 7}});
+    TokenGrammar grammar = token_grammar(json_schema_grammar(schema));
+    for (const char* text : {"\"the0\"", "\"the ab31\"", "7"}) {
+        EXPECT_TRUE(testing::accepts(grammar, text)) << text;
+        expect_mask_to_be_what_follows(grammar, tokens_of(text, true));
+    }
+    EXPECT_FALSE(testing::begins(grammar, "\"the299"));
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+        const std::string text = testing::Walker(seed).walk(grammar);
+        const auto value = nlohmann::json::parse(text, nullptr, false);
+        EXPECT_TRUE(value == 7 || value.is_string()) << text;
+    }
 }
 
 TEST(GrammarVocabulary, NeedsEveryByte) {
@@ -198,22 +302,34 @@ TEST(GrammarCache, KeepsWhatWasUsedLast) {
         ++compiled;
         return json_object_grammar();
     };
-    const int64_t size = json_object_grammar().bytes();
-    GrammarCache cache(3 * size);
+    const int64_t size = testing::token_grammar(json_object_grammar()).bytes() + json_object_grammar().bytes() + 2;
+    GrammarCache cache(testing::vocabulary(), {testing::reply_end()}, 3 * size - 1);
     const auto first = cache.get("a", compile);
     EXPECT_EQ(cache.get("a", compile), first);
     EXPECT_EQ(compiled, 1);
     cache.get("b", compile);
     cache.get("a", compile);
-    cache.get("c", compile);  // b goes: three are more than their texts leave room for
+    cache.get("c", compile);  // b goes
     EXPECT_EQ(cache.size(), 2);
     EXPECT_LE(cache.bytes(), 3 * size);
     EXPECT_EQ(cache.get("a", compile), first);
     EXPECT_EQ(compiled, 3);
     cache.get("b", compile);
     EXPECT_EQ(compiled, 4);
+    // Where its states have filled it, the next request begins with a fresh one.
+    EXPECT_FALSE(cache.get("b", compile)->is_full());
+    const auto counted =
+        cache.get("d", [] { return json_schema_grammar(json(R"({"type": "string", "maxLength": 9000})")); });
+    GrammarState state = *counted->after(counted->start(), '"');
+    for (int i = 0; i < 8000; ++i) {
+        counted->allowed(state);
+        state = *counted->after(state, 'x');
+    }
+    EXPECT_TRUE(counted->is_full());
+    EXPECT_NE(cache.get("d", compile), counted);
+    EXPECT_EQ(compiled, 4);
     EXPECT_THROW(cache.get("x", []() -> ByteGrammar { fail(ErrorCode::invalid_argument, "no"); }), Error);
-    EXPECT_EQ(cache.size(), 2);
+    EXPECT_EQ(cache.size(), 1);  // the last one, whatever it takes
 }
 
 }  // namespace
