@@ -292,7 +292,7 @@ void Engine::draft(std::span<const Scheduler::Turn> turns) {
 }
 
 // What the draw will do to a token's logit, as far as it is cheap: noise goes to the likeliest tokens alone.
-void Engine::adjust_drafts(const Sequence& sequence, int64_t position, DraftLogits logits) {
+void Engine::adjust_drafts(Sequence& sequence, int64_t position, DraftLogits logits) {
     constexpr size_t kMost = 64;
     constexpr float kNone = -std::numeric_limits<float>::infinity();
     const SamplingParams& params = sequence.request().sampling;
@@ -505,6 +505,7 @@ void Engine::finish(Sequence& sequence, FinishReason reason) {
     // What led to a logit that is not finite is not worth keeping.
     const std::unique_ptr<Sequence> done = scheduler_.remove(sequence, reason != FinishReason::failed);
     ++counted_.finished;
+    counted_.form_seconds += done->result().form_seconds;
     done->result().finish = reason;
     {
         const std::lock_guard lock(mutex_);

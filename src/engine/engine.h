@@ -32,6 +32,7 @@ struct EngineMetrics {
     int64_t most_sequences = 0;  // of one step
     int64_t generated_tokens = 0;
     double step_seconds = 0.0;  // in all
+    double form_seconds = 0.0;  // of these, for replies that have ended: on their grammars
     Scheduler::Counters scheduler;
     CacheCounters cache;
     DiskCounters disk;
@@ -117,7 +118,7 @@ class Engine {
     std::unique_ptr<DiskTier> open_disk(const Options& options);
     void wait_for_disk();
     void draft(std::span<const Scheduler::Turn> turns);
-    void adjust_drafts(const Sequence& sequence, int64_t position, DraftLogits logits);
+    void adjust_drafts(Sequence& sequence, int64_t position, DraftLogits logits);
     void replay_drafts(const Sequence& sequence, int64_t position, DraftLogits logits);
     void forward(std::span<const Scheduler::Turn> turns);
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);

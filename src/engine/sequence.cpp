@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace colugo {
+namespace {
+
+// Adds the time that it is there.
+struct FormTime {
+    double& seconds;
+    Sequence::Clock::time_point begin = Sequence::Clock::now();
+    ~FormTime() { seconds += std::chrono::duration<double>(Sequence::Clock::now() - begin).count(); }
+};
+
+}  // namespace
 
 Sequence::Sequence(RequestId id, Request request, std::shared_ptr<RequestListener> listener, int64_t vocab_size,
                    int64_t ctx_size, const SpecParams& spec_limits)
@@ -70,7 +80,21 @@ void Sequence::append(int32_t token) {
     history_->add_output(token);
     seen_.add(token);
     if (lookup_) lookup_->append(token);
-    if (request_.grammar) grammar_state_ = request_.grammar->after(grammar_state_, token).value();
+    if (!request_.grammar) return;
+    const FormTime time{result_.form_seconds};
+    grammar_state_ = request_.grammar->after(grammar_state_, token).value();
+}
+
+const TokenMask* Sequence::allowed() {
+    if (!request_.grammar) return nullptr;
+    const FormTime time{result_.form_seconds};
+    return &request_.grammar->allowed(grammar_state_);
+}
+
+std::optional<int32_t> Sequence::only_choice() {
+    if (!request_.grammar) return std::nullopt;
+    const FormTime time{result_.form_seconds};
+    return request_.grammar->only_choice(grammar_state_);
 }
 
 int Sequence::most_draft_depth() const {

@@ -77,11 +77,9 @@ class Sequence {
     // Fed all that was given so far.
     StopStrings& stop_strings() { return stop_strings_; }
     // The tokens that may come next; nullptr: all.
-    const TokenMask* allowed() const { return request_.grammar ? &request_.grammar->allowed(grammar_state_) : nullptr; }
+    const TokenMask* allowed();
     // The only one that may, if there is such a one.
-    std::optional<int32_t> only_choice() const {
-        return request_.grammar ? request_.grammar->only_choice(grammar_state_) : std::nullopt;
-    }
+    std::optional<int32_t> only_choice();
     RequestListener& listener() { return *listener_; }
     RequestResult& result() { return result_; }
     double seconds_since_submission() const { return std::chrono::duration<double>(Clock::now() - submitted_).count(); }

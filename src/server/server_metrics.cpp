@@ -61,6 +61,8 @@ class EngineFamilies : public prometheus::Collectable {
             metrics.decode_rows);
         add(families, MetricType::Counter, "engine_steps_total", "Turns of the engine", metrics.steps);
         add(families, MetricType::Counter, "engine_step_seconds_total", "Time in these turns", metrics.step_seconds);
+        add(families, MetricType::Counter, "engine_form_seconds_total",
+            "Of this time, spent to hold replies that have ended to their forms", metrics.form_seconds);
         add(families, MetricType::Counter, "num_preemptions_total", "Interruptions by requests of a higher priority",
             metrics.scheduler.preemptions);
         add(families, MetricType::Counter, "shared_reads_total",
