@@ -20,7 +20,7 @@ inline constexpr size_t kMaxStringReadings = 32;
 // without a look at it (GrammarVocabulary).
 enum class GrammarFill : uint8_t {
     none,
-    json_string,  // valid UTF-8 without '"', '\', what is below U+0020, and tags of calls
+    json_string,  // valid UTF-8 without '"', '\', what is below U+0020, U+2028, U+2029, and tags of calls
     raw_text,     // valid UTF-8 without '\n', with which the text may end, and tags of calls
 };
 inline constexpr int kGrammarFills = 3;

@@ -30,6 +30,7 @@ std::optional<uint32_t> utf8_length(std::string_view text) {
 bool is_filling(GrammarFill fill, std::string_view text) {
     if (has_call_tag(text)) return false;
     if (fill == GrammarFill::raw_text) return text.find('\n') == std::string_view::npos;
+    if (text.find("\xE2\x80\xA8") != text.npos || text.find("\xE2\x80\xA9") != text.npos) return false;
     return std::none_of(text.begin(), text.end(),
                         [](char c) { return static_cast<uint8_t>(c) < ' ' || c == '"' || c == '\\'; });
 }

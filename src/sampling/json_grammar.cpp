@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kMaxIndentation = 40;
 constexpr uint32_t kMaxAscii = 0x7F;
+constexpr CharRange kSurrogates{0xD800, 0xDFFF};
 // Finite as a double, and no longer than one is exact.
 constexpr std::string_view kNumber = "^-?(?:0|[1-9][0-9]{0,18})(?:\\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?$";
 
@@ -41,6 +42,64 @@ char short_escape(uint32_t point) {
         default:
             return 0;
     }
+}
+
+// Whether a character of the range can be written in a string of an automaton.
+bool is_writable(CharRange range) {
+    for (uint32_t point = range.low; point <= range.high && point < ' '; ++point)
+        if (short_escape(point)) return true;
+    return range.high >= ' ' && !(range.low >= kSurrogates.low && range.high <= kSurrogates.high);
+}
+
+using Sources = std::vector<std::vector<uint32_t>>;
+
+// The states that can be written to an end. sources: of each state, those that a writable character leads from.
+std::vector<bool> ending_states(const CharDfa& automaton, const Sources& sources) {
+    std::vector<bool> ending(automaton.states.size());
+    std::vector<uint32_t> work;
+    for (uint32_t i = 0; i < automaton.states.size(); ++i)
+        if (automaton.states[i].accepts) work.push_back(i);
+    while (!work.empty()) {
+        const uint32_t state = work.back();
+        work.pop_back();
+        if (ending[state]) continue;
+        ending[state] = true;
+        work.insert(work.end(), sources[state].begin(), sources[state].end());
+    }
+    return ending;
+}
+
+// Whether every character of the fill json_string leads from the state to one of these.
+bool leads_to(const CharDfa::State& state, const std::vector<bool>& states) {
+    static const CharSet kNeeded = complement(
+        normalize({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}, {0x2028, 0x2029}, {kSurrogates.low, kSurrogates.high}}));
+    CharSet open;
+    for (const CharDfa::Edge& edge : state.edges)
+        if (states[edge.target]) open.push_back(edge.range);
+    for (const CharRange hole : complement(normalize(std::move(open))))
+        for (const CharRange needed : kNeeded)
+            if (std::max(hole.low, needed.low) <= std::min(hole.high, needed.high)) return false;
+    return true;
+}
+
+// The states behind which any text of the fill json_string may stand, however long: it leads to such states alone.
+std::vector<bool> filling_states(const CharDfa& automaton) {
+    Sources sources(automaton.states.size());
+    std::vector<uint32_t> work;
+    for (uint32_t i = 0; i < automaton.states.size(); ++i) {
+        for (const CharDfa::Edge& edge : automaton.states[i].edges)
+            if (is_writable(edge.range)) sources[edge.target].push_back(i);
+        work.push_back(i);
+    }
+    std::vector<bool> filling = ending_states(automaton, sources);
+    while (!work.empty()) {
+        const uint32_t state = work.back();
+        work.pop_back();
+        if (!filling[state] || leads_to(automaton.states[state], filling)) continue;
+        filling[state] = false;
+        work.insert(work.end(), sources[state].begin(), sources[state].end());
+    }
+    return filling;
 }
 
 }  // namespace
@@ -253,7 +312,6 @@ void JsonGrammar::utf8_edges(uint32_t from, uint32_t low, uint32_t high, uint32_
 }
 
 void JsonGrammar::range_edges(uint32_t from, CharRange range, bool quoted, uint32_t to) {
-    constexpr CharRange kSurrogates{0xD800, 0xDFFF};
     if (range.low <= kMaxAscii + 1 && range.high == kMaxCodePoint) {
         wide(from, to);
         if (range.low > kMaxAscii) return;
@@ -304,8 +362,10 @@ std::vector<uint32_t> JsonGrammar::text(const CharDfa& automaton) {
 void JsonGrammar::string(uint32_t from, const CharDfa& strings, std::string_view what, uint32_t to) {
     const CharDfa automaton = place_ == Place::in_call ? intersect(strings, plain_, what) : strings;
     const std::vector<uint32_t> nodes = automaton_nodes(automaton, true);
+    const std::vector<bool> filling = filling_states(automaton);
     builder_.byte(from, '"', nodes[0]);
     for (uint32_t i = 0; i < nodes.size(); ++i) {
+        if (filling[i] && !automaton.is_universal(i)) builder_.node(nodes[i]).fill = GrammarFill::json_string;
         if (automaton.is_universal(i))
             builder_.call(nodes[i], string_inside(), to);
         else if (automaton.states[i].accepts)

@@ -64,6 +64,21 @@ TEST(TokenGrammar, MasksCoverAllReadings) {
         expect_mask_to_be_what_follows(grammar, tokens_of(text, true));
 }
 
+// Patterns that take nearly any text: what is set apart for strings is right for them, and where it is not, is looked
+// at.
+TEST(TokenGrammar, MasksOfWidePatterns) {
+    for (const char* pattern :
+         {"^.*$", "^[A-Za-z].*[.!?]$", "[a-z].*[0-9]", "^.{3,40}$", "^(x|[^\\u2028]*\\x01)$", "^[^<]*$"}) {
+        auto schema = json(R"({"type": "string"})");
+        schema["pattern"] = pattern;
+        TokenGrammar grammar = token_grammar(json_schema_grammar(schema));
+        for (const char* text : {"\"the abc", "\"x", "\"ab\xE2\x82\xAC 12", "\"\xF0\x9F\x98\x80"}) {
+            if (testing::begins(grammar, text)) expect_mask_to_be_what_follows(grammar, tokens_of(text, true));
+        }
+        expect_mask_to_be_what_follows(grammar, tokens_of("\"", true));
+    }
+}
+
 TEST(TokenGrammar, ATokenMayCrossManyParts) {
     TokenGrammar grammar = token_grammar(json_schema_grammar(
         json(R"({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}})")));
