@@ -125,9 +125,9 @@ class Quiet : public RequestListener {
     std::vector<int32_t> tokens;
 };
 
-class Replay {
+class ConversationReplay {
  public:
-    explicit Replay(const Options& options)
+    explicit ConversationReplay(const Options& options)
         : options_(options), text_(options.model), conversations_(read_conversations(options.data)) {
         choose_conversations(conversations_, options);
         choose_turns(conversations_, options.chosen_turns);
@@ -402,7 +402,7 @@ int main(int argc, char** argv) {
     app.add_option("--json", options.json_path, "Write the figures to this file");
     CLI11_PARSE(app, argc, argv);
     try {
-        colugo::Replay(options).run();
+        colugo::ConversationReplay(options).run();
     } catch (const std::exception& error) {
         fmt::print(stderr, "replay_benchmark: {}\n", error.what());
         return 1;

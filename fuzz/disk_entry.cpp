@@ -16,8 +16,9 @@ constexpr StateSizes kSizes = {.page = 96, .border = 40, .rows = 72, .tail = 24}
 constexpr int64_t kPage = 32;
 constexpr uint64_t kMostBytes = 1 << 20;
 
-// Where things lie in the 128 bytes at the begin of a file.
-constexpr size_t kKeyBytesAt = 12, kPositionAt = 48, kPagesAt = 64, kStateAt = 88, kChecksumAt = 112, kHeadBytes = 128;
+// Where things lie in the 136 bytes at the begin of a file.
+constexpr size_t kKeyBytesAt = 12, kScopeBytesAt = 16, kPositionAt = 56, kPagesAt = 72, kStateAt = 96,
+                 kChecksumAt = 120, kHeadBytes = 136;
 
 uint64_t number_at(const std::string& file, size_t at, size_t bytes) {
     uint64_t value = 0;
@@ -35,10 +36,11 @@ void put_hash(std::string& file, size_t at, const XXH128_hash_t& hash) {
 void put_checksums_right(std::string& file) {
     if (file.size() < kHeadBytes) return;
     const uint64_t most = file.size();
-    const uint64_t key = number_at(file, kKeyBytesAt, 4), position = number_at(file, kPositionAt, 8);
+    const uint64_t key = number_at(file, kKeyBytesAt, 4), scope = number_at(file, kScopeBytesAt, 8);
+    const uint64_t position = number_at(file, kPositionAt, 8);
     const uint64_t pages = number_at(file, kPagesAt, 8), state = number_at(file, kStateAt, 8);
-    if (key > most || position > most || pages > most || state > most) return;
-    const uint64_t begin = kHeadBytes + key + 4 * position;
+    if (key > most || scope > most || position > most || pages > most || state > most) return;
+    const uint64_t begin = kHeadBytes + key + scope + 4 * position;
     if (begin + pages + state != most) return;
     put_hash(file, kPagesAt + 8, XXH3_128bits(file.data() + begin, pages));
     put_hash(file, kStateAt + 8, XXH3_128bits(file.data() + begin + pages, state));
@@ -69,15 +71,15 @@ void check(const std::string& path, const std::string& again) {
     const EntryHead head = codec.read_head(path);
     const EntryPlace& place = head.place;
     COLUGO_CHECK(place.parent >= 0 && place.parent < place.position);
-    COLUGO_CHECK(head.tokens.size() == static_cast<size_t>(place.position));
+    COLUGO_CHECK(head.prefix.tokens.size() == static_cast<size_t>(place.position));
     State full(place.position), state(place.position), copy(place.position);
-    codec.read(path, head.tokens, place.parent, full.pieces(), EntryCodec::Part::full_pages);
-    codec.read(path, head.tokens, place.parent, state.pieces(), EntryCodec::Part::all);
+    codec.read(path, head.prefix, place.parent, full.pieces(), EntryCodec::Part::full_pages);
+    codec.read(path, head.prefix, place.parent, state.pieces(), EntryCodec::Part::all);
     for (int64_t page = place.first_page(); page < place.end_full_page(); ++page) {
         COLUGO_CHECK(full.pages[static_cast<size_t>(page)] == state.pages[static_cast<size_t>(page)]);
     }
-    codec.write(again, head.tokens, place.parent, state.pieces(), kMostBytes);
-    codec.read(again, head.tokens, place.parent, copy.pieces(), EntryCodec::Part::all);
+    codec.write(again, head.prefix, place.parent, state.pieces(), kMostBytes);
+    codec.read(again, head.prefix, place.parent, copy.pieces(), EntryCodec::Part::all);
     COLUGO_CHECK(copy == state);
 }
 
