@@ -71,6 +71,7 @@ class ServeCommand {
     ServingOptions serving_;
     int64_t max_body_mib_ = 64, grace_ = 30, ping_ = 10;
     SamplingFlags sampling_;
+    std::string cache_keys_ = "separate";
     std::vector<double> replay_acceptance_;
     TemplateFlags template_;
     ModelFlags model_flags_;
@@ -84,6 +85,11 @@ ServeCommand::ServeCommand(CLI::App& app) : model_flags_(app) {
     app.add_option("--warm", warm_file_,
                    "A file with the body of a chat request on each line, whose prompts are read before the first one")
         ->type_name("FILE");
+    app.add_option(
+           "--prompt-cache-key", cache_keys_,
+           "What requests' prompt_cache_key does: separate (what is cached is shared under one key alone), ignore")
+        ->check(CLI::IsMember({"separate", "ignore"}))
+        ->capture_default_str();
     app.add_option(
            "--replay-acceptance", replay_acceptance_,
            "A simulation: requests say what their reply is (replay_output), and the MTP head's drafts are right "
@@ -138,6 +144,7 @@ ApiServer::Options ServeCommand::api_options(const ModelText& text, const ModelC
     options.defaults.sampling = sampling_.params(text, config.vocab_size);
     options.defaults.vocab_size = config.vocab_size;
     options.defaults.thinking = template_.choice();
+    options.defaults.cache_keys = cache_keys_ == "separate";
     options.defaults.replay_acceptance = replay_acceptance_;
     options.seed = sampling_.seed();
     options.api_key = api_key();

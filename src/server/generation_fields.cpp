@@ -146,8 +146,10 @@ std::string read_cache_name(RequestFields& fields, const char* field) {
 }
 
 // Of two requests that differ in one of the names, never the same.
-std::string read_cache_scope(RequestFields& fields) {
-    const std::string key = read_cache_name(fields, "prompt_cache_key"), salt = read_cache_name(fields, "cache_salt");
+std::string read_cache_scope(RequestFields& fields, bool keys) {
+    std::string key = read_cache_name(fields, "prompt_cache_key");
+    if (!keys) key.clear();
+    const std::string salt = read_cache_name(fields, "cache_salt");
     return key.empty() && salt.empty() ? "" : fmt::format("{}:{}{}", key.size(), key, salt);
 }
 
@@ -166,7 +168,7 @@ GenerationFields read_generation_fields(RequestFields& fields, const RequestDefa
     read.response_format = read_response_format(fields);
     read.speculation = read_speculation(fields, defaults.spec);
     read.prediction = read_prediction(fields);
-    read.cache_scope = read_cache_scope(fields);
+    read.cache_scope = read_cache_scope(fields, defaults.cache_keys);
     read.priority = static_cast<int>(fields.integer("priority", INT32_MIN, INT32_MAX).value_or(0));
     return read;
 }

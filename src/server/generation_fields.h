@@ -19,6 +19,7 @@ struct RequestDefaults {
     SpecParams spec = {};          // what the launch allows
     int64_t vocab_size = 0;
     std::optional<bool> thinking = {};  // absent: as the template has it
+    bool cache_keys = true;             // prompt_cache_key keeps caches apart; else only cache_salt does
     // Where replay_output is taken: how often the head is right, as Replay has it. Empty: it is refused.
     std::vector<double> replay_acceptance = {};
     // Lines "NAME: ..." at the very beginning of the system text that are left out: some clients put one there that is

@@ -421,6 +421,11 @@ TEST(ChatFields, EachPairOfCacheNamesIsItsOwnScope) {
     EXPECT_EQ(scopes.size(), 36u);
     EXPECT_EQ(chat(R"({"prompt_cache_key": "x"})").generation.cache_scope,
               chat(R"({"prompt_cache_key": "x", "cache_salt": ""})").generation.cache_scope);
+    RequestDefaults without_keys = test_defaults();
+    without_keys.cache_keys = false;
+    EXPECT_EQ(chat(R"({"prompt_cache_key": "x"})", without_keys).generation.cache_scope, "");
+    EXPECT_EQ(chat(R"({"prompt_cache_key": "x", "cache_salt": "y"})", without_keys).generation.cache_scope,
+              chat(R"({"cache_salt": "y"})").generation.cache_scope);
     for (const std::string name : {"prompt_cache_key", "cache_salt"}) {
         EXPECT_NO_THROW(chat(ordered_json{{name, std::string(512, 'x')}}.dump()));
         expect_refused_chat(ordered_json{{name, std::string(513, 'x')}}.dump(), name, "at most 512 bytes");
