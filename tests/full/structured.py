@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replies held to random schemas: structured.py COLUGO WRITE_SCHEMAS [--schemas N] [--calls N] [--clients N].
+"""Replies held to random schemas: structured.py COLUGO WRITE_SCHEMAS [--schemas N] [--calls N] [--clients N] [--seconds N].
 
 nano answers at temperature 1.5, several requests at once, with drafts of every kind, whole and as streams, with thoughts
 and without. Every reply that the model ended has to satisfy its schema. Prints a table, and fails where one does not,
@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import jsonschema
 
@@ -24,6 +25,11 @@ PROMPTS = ["Where under src/planner is `close_orbit` defined?", "Who are you?", 
 MODES = ("tree", "mtp", "lookup", "auto", "off")
 FORMATS = jsonschema.Draft202012Validator.FORMAT_CHECKER
 assert {"date", "time", "date-time", "uuid", "email", "ipv4"} <= set(FORMATS.checkers), "rfc3339-validator is missing"
+
+
+class PatientServer(Server):
+    def connect(self, timeout=900):
+        return super().connect(timeout)
 
 
 def as_documented(schema):
@@ -49,12 +55,15 @@ def parsed(text):
 
 
 class Test:
-    def __init__(self, server, tokens):
-        self.server, self.counts, self.faults = server, {}, []
+    def __init__(self, server, tokens, end):
+        self.end = end
+        self.server, self.counts, self.faults, self.slowest = server, {}, [], (0.0, "")
         self.end_of_thought, self.open_call = tokens
 
     def run(self, row, index, schema, parameters):
-        """Two replies to a request, one of them a stream; what became of each."""
+        """Two replies to a request, one of them a stream; what became of each. None when the time is over."""
+        if time.monotonic() > self.end:
+            return []
         body = {"messages": [{"role": "user", "content": PROMPTS[index % len(PROMPTS)]}], "temperature": 1.5, "max_tokens": 400,
                 "speculation": {"mode": MODES[index % len(MODES)]}, "logit_bias": {}}
         if schema is not None:
@@ -70,7 +79,9 @@ class Test:
         results = []
         for stream in (False, True):
             body["seed"] = 2 * index + stream
+            begin = time.monotonic()
             results.append((row, *self.reply(body, stream, schema, parameters)))
+            self.slowest = max(self.slowest, (time.monotonic() - begin, f"{row} {index}"))
         return results
 
     def reply(self, body, stream, schema, parameters):
@@ -122,28 +133,33 @@ def main():
     parser.add_argument("--schemas", type=int, default=500)
     parser.add_argument("--calls", type=int, default=150)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="after these nothing more is asked")
+    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     schemas = schemas_of(arguments.write_schemas, "schemas", arguments.schemas)
     calls = schemas_of(arguments.write_schemas, "parameters", arguments.calls)
-    with Server(COLUGO, "--reasoning", "off", "-np", 4, "--cache-gib", 1, "--spec", "auto") as server:
-        test = Test(server, server.post("/tokenize", {"content": "</think><tool_call>"})[1]["tokens"])
+    with PatientServer(COLUGO, "--reasoning", "off", "-np", 4, "--cache-gib", 1, "--spec", "auto", "-t", arguments.threads) as server:
+        test = Test(server, server.post("/tokenize", {"content": "</think><tool_call>"})[1]["tokens"], time.monotonic() + arguments.seconds)
         rows = {"a schema": [(schema, None) for schema in schemas], "forced calls": [(None, one) for one in calls],
                 "a schema or calls": list(zip(schemas, calls))}
         with concurrent.futures.ThreadPoolExecutor(arguments.clients) as pool:
-            work = [pool.submit(test.run, row, i, *pair) for row, pairs in rows.items() for i, pair in enumerate(pairs)]
+            in_turn = sorted(((i / len(pairs), row, i, pair) for row, pairs in rows.items() for i, pair in enumerate(pairs)),
+                             key=lambda one: one[:2])
+            work = [pool.submit(test.run, row, i, *pair) for _, row, i, pair in in_turn]
             for done in concurrent.futures.as_completed(work):
                 test.count(done.result())
         accepted = server.metric("colugo:spec_decode_num_accepted_tokens_total")
         share = server.metric("colugo:engine_form_seconds_total") / server.metric("colugo:engine_step_seconds_total")
         code = server.end()
     print(f"{'':20}{'schemas':>9}{'replies':>9}{'finished':>10}{'validated':>11}{'cut by length':>15}")
-    for row, pairs in rows.items():
-        counts = test.counts[row]
+    for row in rows:
+        counts = test.counts.get(row, collections.Counter())
         finished = counts["valid"] + counts["invalid"]
-        print(f"{row:20}{len(pairs):9}{sum(counts.values()):9}{finished:10}{counts['valid']:11}{counts['cut']:15}")
+        print(f"{row:20}{sum(counts.values()) // 2:9}{sum(counts.values()):9}{finished:10}{counts['valid']:11}{counts['cut']:15}")
         if finished < sum(counts.values()) / 2:
             test.faults.append(f"{row}: only {finished} replies ended")
-    print(f"{accepted:.0f} drafts accepted; {100 * share:.1f} % of the engine's time was for forms")
+    print(f"{accepted:.0f} drafts accepted; {100 * share:.1f} % of the engine's time was for forms; "
+          f"the slowest reply took {test.slowest[0]:.1f} s ({test.slowest[1]})")
     for fault in test.faults[:10]:
         print("fault:", fault)
     sys.exit(1 if test.faults or code != 0 or accepted == 0 else 0)
