@@ -22,7 +22,7 @@ void check_name(std::string_view name, std::string_view what) {
         return static_cast<uint8_t>(c) > ' ' && kNoName.find(c) == std::string_view::npos;
     });
     if (name.empty() || name.size() > 256 || !writable)
-        fail(ErrorCode::invalid_argument, "{} \"{}\" cannot be written in a call", what, name);
+        fail(ErrorCode::invalid_argument, "{} \"{}\" cannot be written in a call", what, excerpt(name));
 }
 
 // Nothing is said of its values.

@@ -59,7 +59,7 @@ std::optional<IntegerBounds> read_integer_bounds(const SchemaDocument& document,
         if (!place.has(keyword)) return nullptr;
         any = true;
         const ordered_json& value = *place.at(keyword).value;
-        if (!value.is_number()) document.refuse(place, keyword, "is {}; expected a number", value.dump());
+        if (!value.is_number()) document.refuse(place, keyword, "is {}; expected a number", excerpt(value.dump()));
         return &value;
     };
     for (const char* keyword : {"minimum", "exclusiveMinimum"})

@@ -22,7 +22,7 @@ uint32_t SchemaCompiler::reference(const SchemaPlace& place) {
     const auto [found, fresh] = starts_.emplace(target.value, 0);
     if (fresh) {
         found->second = json_.builder().add_node();
-        json_.builder().name(found->second, fmt::format("{}: what is at {}", document_.name(), target.pointer));
+        json_.builder().name(found->second, fmt::format("{}: what is at {}", document_.name(), target.excerpt()));
         references_.push_back({target, found->second});
     }
     return found->second;
@@ -68,7 +68,7 @@ std::vector<SchemaLeaf> SchemaCompiler::leaves(const SchemaPlace& place) const {
         document_.check(next);
         if (seen == kMaxLeaves)
             fail(ErrorCode::invalid_argument, "{}: what is at {} has too many alternatives or refers to itself",
-                 document_.name(), place.pointer);
+                 document_.name(), place.excerpt());
         if (next.has("$ref")) {
             open.push_back(document_.resolve(next));
         } else if (next.has("anyOf") || next.has("oneOf")) {

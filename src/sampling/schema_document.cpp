@@ -111,6 +111,13 @@ std::optional<std::string> unescape(std::string_view step) {
 
 }  // namespace
 
+std::string excerpt(std::string_view text, size_t most_bytes) {
+    if (text.size() <= most_bytes) return std::string(text);
+    size_t end = most_bytes;
+    while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+    return std::string(text.substr(0, end)) + "...";
+}
+
 SchemaPlace SchemaPlace::at(std::string_view key) const {
     std::string step;
     for (const char c : key) step += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -132,7 +139,7 @@ SchemaDocument::SchemaDocument(const ordered_json& schema, std::string name) : s
 }
 
 std::string SchemaDocument::subject(const SchemaPlace& place, std::string_view keyword) const {
-    return fmt::format("{}: \"{}\" at {}/{}", name_, keyword, place.pointer, keyword);
+    return fmt::format("{}: \"{}\" at {}/{}", name_, excerpt(keyword), place.excerpt(), excerpt(keyword));
 }
 
 void SchemaDocument::check_company(const SchemaPlace& place, std::string_view keyword,
@@ -147,18 +154,18 @@ void SchemaDocument::check_company(const SchemaPlace& place, std::string_view ke
 void SchemaDocument::check(const SchemaPlace& place) const {
     if (place.value->is_boolean() && !place.value->get<bool>())
         fail(ErrorCode::invalid_argument, "{}: the schema at {} is false, which no value satisfies", name_,
-             place.pointer);
+             place.excerpt());
     if (place.value->is_boolean()) return;
     if (!place.value->is_object())
         fail(ErrorCode::invalid_argument, "{}: what is at {} is no schema: it is neither an object nor true", name_,
-             place.pointer);
+             place.excerpt());
     for (const auto& [keyword, value] : place.value->items()) {
         const auto known = [&keyword = keyword](const auto& entry) { return entry.first == keyword; };
         if (!is_annotation(keyword) && std::none_of(kKeywords.begin(), kKeywords.end(), known))
             refuse(place, keyword, "is not supported");
     }
     if (place.has("format") && !format_pattern(string(place, "format")))
-        refuse(place, "format", "is \"{}\", which is not supported", string(place, "format"));
+        refuse(place, "format", "is \"{}\", which is not supported", excerpt(string(place, "format")));
     check_company(place, "$ref", {});
     check_company(place, "anyOf", {});
     check_company(place, "oneOf", {});
@@ -171,7 +178,7 @@ SchemaPlace SchemaDocument::resolve(const SchemaPlace& place) const {
     const std::string_view reference = string(place, "$ref");
     SchemaPlace target = root();
     if (reference.empty() || reference[0] != '#' || (reference.size() > 1 && reference[1] != '/'))
-        refuse(place, "$ref", "is \"{}\"; only what begins with #/ is supported", reference);
+        refuse(place, "$ref", "is \"{}\"; only what begins with #/ is supported", excerpt(reference));
     for (size_t begin = 1; begin < reference.size();) {
         const size_t end = std::min(reference.find('/', begin + 1), reference.size());
         const auto step = unescape(reference.substr(begin + 1, end - begin - 1));
@@ -183,7 +190,7 @@ SchemaPlace SchemaDocument::resolve(const SchemaPlace& place) const {
         const bool number =
             step && !step->empty() && step->size() < 7 && step->find_first_not_of("0123456789") == std::string::npos;
         if (!number || !target.value->is_array() || std::stoul(*step) >= target.value->size())
-            refuse(place, "$ref", "is \"{}\", which the schema does not have", reference);
+            refuse(place, "$ref", "is \"{}\", which the schema does not have", excerpt(reference));
         target = target.at(std::stoul(*step));
     }
     return target;
@@ -246,7 +253,7 @@ std::optional<uint32_t> SchemaDocument::count(const SchemaPlace& place, std::str
     if (!place.has(keyword)) return std::nullopt;
     const ordered_json& value = *place.at(keyword).value;
     if (!value.is_number() || !is_whole(value) || value.get<double>() < 0)
-        refuse(place, keyword, "is {}; expected a whole number that is not negative", value.dump());
+        refuse(place, keyword, "is {}; expected a whole number that is not negative", excerpt(value.dump()));
     return static_cast<uint32_t>(std::min(value.get<double>(), 4294967294.0));
 }
 

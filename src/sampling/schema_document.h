@@ -12,10 +12,15 @@
 
 namespace colugo {
 
+// A text of the schema as sentences have it, which clients are told: its beginning where it has more bytes.
+std::string excerpt(std::string_view text, size_t most_bytes = 60);
+
 // A part of a schema. Borrows the document.
 struct SchemaPlace {
     const nlohmann::ordered_json* value = nullptr;
     std::string pointer = "#";  // as in "#/properties/a~1b"
+
+    std::string excerpt() const { return colugo::excerpt(pointer, 160); }
 
     SchemaPlace at(std::string_view key) const;
     SchemaPlace at(size_t index) const;

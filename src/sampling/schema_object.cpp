@@ -90,7 +90,8 @@ class ObjectReader {
                 const auto& text = name.get_ref<const std::string&>();
                 if (!required.insert(text).second || names_.count(text) != 0) continue;
                 if (others_ && !object_.others)
-                    document_.refuse(place, "required", "names \"{}\", which additionalProperties forbids", text);
+                    document_.refuse(place, "required", "names \"{}\", which additionalProperties forbids",
+                                     excerpt(text));
                 more.push_back({text, object_.others.value_or(SchemaPlace{&anything()}), true});
             }
         }

@@ -16,6 +16,7 @@ using testing::accepts;
 using testing::begins;
 using testing::json;
 using testing::token_grammar;
+using Json = nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
 void check(const std::string& schema, const Texts& right, const Texts& wrong) {
@@ -354,6 +355,36 @@ TEST(JsonObject, IsAnObject) {
     for (const char* text : {"{}", "{\"a\": [1, \"x\", null]}", "\n\n{\n  \"a\": {}\n}"})
         EXPECT_TRUE(accepts(grammar, text)) << text;
     for (const char* text : {"[]", "1", "\"a\"", "{", " {}", "{}{}"}) EXPECT_FALSE(accepts(grammar, text)) << text;
+}
+
+TEST(JsonSchema, SentencesStayShortWhateverTheyQuote) {
+    std::string name = "a";  // so that a cut after an even number of bytes is inside a character
+    for (int i = 0; i < 5000; ++i) name += "\xC3\xA9";
+    for (const std::string schema :
+         {R"({"%": 1})", R"({"type": "string", "format": "%"})", R"({"$ref": "%"})", R"({"$ref": "#/%"})",
+          R"({"properties": {"%": {"%": 1}}})", R"({"properties": {"%": false}, "required": ["%"]})",
+          R"({"properties": {"%": 1}, "required": ["%"]})", R"({"minLength": "%", "type": "string"})",
+          R"({"minimum": "%", "type": "integer"})", R"({"minimum": ["%"], "type": "integer"})",
+          R"({"properties": {}, "additionalProperties": false, "required": ["%"]})",
+          R"({"$defs": {"%": {"$ref": "#/$defs/%"}}, "$ref": "#/$defs/%"})",
+          R"({"$defs": {"%": {"anyOf": [{"$ref": "#/$defs/%"}, {"type": "null"}]}}, "$ref": "#/$defs/%"})",
+          R"({"$defs": {"%": {"pattern": "("}}, "$ref": "#/$defs/%"})",
+          R"({"allOf": [{"properties": {"%": {}}}, {"properties": {"%": {}}}]})"}) {
+        std::string whole;
+        for (const char c : schema) whole += c == '%' ? name : std::string(1, c);
+        for (const bool call : {false, true}) {
+            const std::vector<CallTool> tools = {{"f", json(whole)}};
+            const CallRules rules{
+                .choice = CallRules::Choice::required, .open = testing::tool_open(), .close = testing::tool_close()};
+            try {
+                call ? call_grammar(tools, rules) : json_schema_grammar(json(whole));
+                EXPECT_TRUE(call) << schema;
+            } catch (const Error& error) {
+                EXPECT_LT(std::string(error.what()).size(), 500u) << schema;
+                EXPECT_NO_THROW(Json(error.what()).dump()) << schema;
+            }
+        }
+    }
 }
 
 }  // namespace
