@@ -43,7 +43,7 @@ for target in "$@"; do
     dictionary=()
     if [[ -f fuzz/$target.dict ]]; then dictionary=("-dict=fuzz/$target.dict"); fi
     result=clean
-    if ! "build/fuzz/fuzz/fuzz_$target" -max_total_time=$((60 * minutes)) -timeout=20 -rss_limit_mb=4096 \
+    if ! "build/fuzz/fuzz/fuzz_$target" -max_total_time=$((60 * minutes)) -timeout=60 -rss_limit_mb=4096 \
         -print_final_stats=1 "-artifact_prefix=$findings/$target-" "${dictionary[@]}" \
         "build/fuzz/corpus/$target" "fuzz/corpus/$target" >"$log" 2>&1; then
         result="FINDING: $(grep -oE 'CHECK failed.*|ERROR: .*|runtime error: .*' "$log" | head -n 1 || true)"
