@@ -23,43 +23,7 @@ Engine::StepRows rows_of(std::span<const Scheduler::Turn> turns) {
     return rows;
 }
 
-void check_ids(const char* name, std::span<const int32_t> tokens, int64_t vocab_size) {
-    for (const int32_t token : tokens) {
-        if (token >= 0 && token < vocab_size) continue;
-        fail(ErrorCode::invalid_argument, "the {} has the token {}; the model's vocabulary has ids 0 to {}", name,
-             token, vocab_size - 1);
-    }
-}
-
-void check_replay(const Request& request, int64_t vocab_size) {
-    const Replay& replay = *request.replay;
-    check_ids("replay", replay.tokens, vocab_size);
-    const std::vector<int32_t>& stops = request.stop_ids;
-    if (replay.tokens.empty() || std::find(stops.begin(), stops.end(), replay.tokens.back()) == stops.end()) {
-        fail(ErrorCode::invalid_argument, "the replay does not end; expected a stop id as its last token");
-    }
-    if (replay.head_acceptance.empty()) {
-        fail(ErrorCode::invalid_argument, "the replay says nothing of the head; expected an acceptance at least");
-    }
-}
-
 }  // namespace
-
-const char* finish_reason_name(FinishReason reason) {
-    switch (reason) {
-        case FinishReason::stop:
-            return "stop";
-        case FinishReason::length:
-            return "length";
-        case FinishReason::context:
-            return "context";
-        case FinishReason::cancelled:
-            return "cancelled";
-        case FinishReason::failed:
-            return "failed";
-    }
-    return "unknown";
-}
 
 Engine::Engine(LoadedModel& model, TokenMask tokens, Options options)
     : model_(model),
@@ -114,30 +78,6 @@ void Engine::wait_for_disk() {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stopping_ || disk_done_ || !mailbox_.empty(); });
     disk_done_ = false;
-}
-
-void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size) {
-    const auto prompt_len = static_cast<int64_t>(request.prompt.size());
-    check_sampling_params(request.sampling, vocab_size);
-    if (request.spec) check_spec_params(*request.spec);
-    if (prompt_len == 0) fail(ErrorCode::invalid_argument, "the prompt is empty; expected at least one token");
-    check_ids("prompt", request.prompt, vocab_size);
-    check_ids("prediction", request.prediction, vocab_size);
-    if (request.replay) check_replay(request, vocab_size);
-    if (request.max_tokens < -1) {
-        fail(ErrorCode::invalid_argument, "the number of new tokens is {}; expected 0 or more, or -1 for no limit",
-             request.max_tokens);
-    }
-    if (request.top_logprobs < -1 || request.top_logprobs > kMostTopLogprobs) {
-        fail(ErrorCode::invalid_argument, "the number of top log-probabilities is {}; expected 0 to {}, or -1 for none",
-             request.top_logprobs, kMostTopLogprobs);
-    }
-    StopStrings(request.stop_strings);  // says what is wrong with them
-    const int64_t room = ctx_size - prompt_len;
-    if (room < 0 || (room == 0 && request.max_tokens != 0)) {
-        fail(ErrorCode::resource_exhausted, "the prompt has {} tokens, which leaves no room in a context of {}",
-             prompt_len, ctx_size);
-    }
 }
 
 RequestId Engine::submit(Request request, std::shared_ptr<RequestListener> listener) {
@@ -280,7 +220,7 @@ void Engine::draft(std::span<const Scheduler::Turn> turns) {
     for (const Scheduler::Turn& turn : turns) rows += turn.rows;
     const auto begin = Sequence::Clock::now();
     const HeadWork work = drafter_->draft(targets_, rows, [this](size_t target, int64_t position, DraftLogits logits) {
-        adjust_drafts(*drafted_[target], position, logits);
+        adjuster_.adjust(*drafted_[target], position, logits);
     });
     counted_.head.levels += work.levels;
     counted_.head.rows += work.rows;
@@ -288,52 +228,6 @@ void Engine::draft(std::span<const Scheduler::Turn> turns) {
     counted_.drafts.draft_seconds += seconds;
     for (Sequence* sequence : drafted_) {
         sequence->result().drafts.draft_seconds += seconds / static_cast<double>(drafted_.size());
-    }
-}
-
-// What the draw will do to a token's logit, as far as it is cheap: noise goes to the likeliest tokens alone.
-void Engine::adjust_drafts(Sequence& sequence, int64_t position, DraftLogits logits) {
-    constexpr size_t kMost = 64;
-    constexpr float kNone = -std::numeric_limits<float>::infinity();
-    const SamplingParams& params = sequence.request().sampling;
-    const std::span<float> values = logits.values;
-    const bool is_next = position == std::ssize(sequence.tokens());
-    const TokenMask* const allowed = is_next ? sequence.allowed() : nullptr;  // what is behind a draft is not known
-    for (size_t i = 0; i < values.size(); ++i) {
-        const int32_t token = logits.token(i);
-        if (!sampler_.tokens().contains(token) || (allowed && !allowed->contains(token))) values[i] = kNone;
-    }
-    if (sequence.request().replay) return replay_drafts(sequence, position, logits);
-    if (params.temperature == 0.0) return;
-    largest_.assign(values.begin(), values.end());
-    const size_t count = std::min(kMost, largest_.size());
-    std::nth_element(largest_.begin(), largest_.begin() + static_cast<std::ptrdiff_t>(count - 1), largest_.end(),
-                     std::greater<>());
-    const float least = largest_[count - 1];
-    const GumbelNoise noise(params.seed, position);
-    for (size_t i = 0; i < values.size(); ++i) {
-        values[i] = values[i] < least || std::isinf(values[i])
-                        ? kNone
-                        : static_cast<float>(values[i] / params.temperature + noise(logits.token(i)));
-    }
-}
-
-// Makes the reply's token the head's first choice as often as the replay says, and no choice otherwise.
-void Engine::replay_drafts(const Sequence& sequence, int64_t position, DraftLogits logits) {
-    constexpr float kSure = 20.0f;
-    const Replay& replay = *sequence.request().replay;
-    const auto index = static_cast<size_t>(position - sequence.prompt_len());
-    if (index >= replay.tokens.size()) return;
-    const auto depth = static_cast<size_t>(position - std::ssize(sequence.tokens()));  // from 0
-    const double acceptance = replay.head_acceptance[std::min(depth, replay.head_acceptance.size() - 1)];
-    const int32_t token = replay.tokens[index];
-    const GumbelNoise noise(sequence.request().sampling.seed, position);
-    const bool is_right = static_cast<double>(noise.bits(token)) * 0x1p-52 < acceptance;
-    const std::span<float> values = logits.values;
-    const float largest = *std::max_element(values.begin(), values.end());
-    for (size_t i = 0; i < values.size(); ++i) {
-        if (logits.token(i) != token) continue;
-        values[i] = is_right ? largest + kSure : -std::numeric_limits<float>::infinity();
     }
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/draft_adjuster.h"
 #include "engine/loaded_model.h"
 #include "engine/scheduler.h"
 #include "sampling/sampler.h"
@@ -42,10 +43,6 @@ struct EngineMetrics {
     int64_t snapshots = 0;
     int64_t pages = 0;
 };
-
-// Throws invalid_argument for a prompt, parameters or stop strings that cannot be accepted, resource_exhausted when the
-// prompt does not fit in a context of ctx_size.
-void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size);
 
 class Engine {
  public:
@@ -118,8 +115,6 @@ class Engine {
     std::unique_ptr<DiskTier> open_disk(const Options& options);
     void wait_for_disk();
     void draft(std::span<const Scheduler::Turn> turns);
-    void adjust_drafts(Sequence& sequence, int64_t position, DraftLogits logits);
-    void replay_drafts(const Sequence& sequence, int64_t position, DraftLogits logits);
     void forward(std::span<const Scheduler::Turn> turns);
     void report_logits(Sequence& sequence, int64_t first_row, int64_t rows);
     void settle(Sequence& sequence, size_t index, float* logits);
@@ -151,6 +146,7 @@ class Engine {
     double cache_disk_seconds_;
     std::function<std::string_view(int32_t)> token_bytes_;
     std::optional<Drafter> drafter_;
+    DraftAdjuster adjuster_{sampler_.tokens()};
     Buffer logits_;  // [rows whose logits a step may look at, vocab_size]
     std::vector<SequenceRows> batch_;
     std::vector<Drafter::Target> targets_;
@@ -158,7 +154,6 @@ class Engine {
     std::vector<int32_t> draft_tokens_, draft_parents_;  // of all turns, one after the other
     std::vector<int32_t> logit_rows_;
     std::vector<int32_t> path_;
-    std::vector<float> largest_;
     std::array<TokenLogprob, kMostTopLogprobs> top_logprobs_;
     std::vector<Message> taken_;
     EngineMetrics counted_;

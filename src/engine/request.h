@@ -55,6 +55,10 @@ enum class FinishReason { stop, length, context, cancelled, failed };
 
 const char* finish_reason_name(FinishReason reason);
 
+// Throws invalid_argument for a prompt, parameters or stop strings that cannot be accepted, resource_exhausted when the
+// prompt does not fit in a context of ctx_size.
+void check_request(const Request& request, int64_t vocab_size, int64_t ctx_size);
+
 struct RequestResult {
     FinishReason finish = FinishReason::stop;
     std::optional<Error> error = {};  // why it failed
