@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "bench/event_reader.h"
+#include "text/utf8.h"
 
 namespace colugo {
 
@@ -47,7 +48,8 @@ std::string error_text(const std::string& body) {
         }
         if (error.is_string()) return error.get<std::string>();
     }
-    return body.substr(0, 300);
+    std::string storage;
+    return std::string(to_valid_utf8(std::string_view(body).substr(0, 300), storage));
 }
 
 // A line of Prometheus' text: NAME{LABELS} VALUE.

@@ -86,6 +86,7 @@ class HttpClient::Connection {
     // True when the connection had ended before this request came through.
     bool send(http::request<http::string_body>& message, Clock::time_point deadline) {
         const bool reused = std::exchange(used_, true);
+        deadline_ = deadline;
         stream_.expires_at(deadline);
         beast::error_code error = wait([&](auto done) { http::async_write(stream_, message, done); });
         if (!error) {
@@ -93,6 +94,10 @@ class HttpClient::Connection {
             parser_->body_limit(kMostBytes);
             parser_->header_limit(kMostHeaderBytes);
             error = wait([&](auto done) { http::async_read_header(stream_, buffer_, *parser_, done); });
+        }
+        if (!error && parser_->get().result_int() < 200) {
+            throw HttpFailure(HttpFailure::Kind::protocol, fmt::format("{} answered {} before its answer", url_.text(),
+                                                                       parser_->get().result_int()));
         }
         if (!error) return false;
         if (reused && !parser_started() && error != beast::error::timeout && !stopped_) return true;
@@ -114,6 +119,7 @@ class HttpClient::Connection {
             if (error && error != http::error::need_buffer) {
                 refuse(HttpFailure::Kind::closed, "the answer broke off from", error);
             }
+            if (is_over()) refuse(HttpFailure::Kind::closed, "the answer broke off from", beast::error::timeout);
             const std::string_view part(bytes.data(), bytes.size() - parser_->get().body().size);
             if (in_pieces) {
                 on_events(part);
@@ -126,6 +132,15 @@ class HttpClient::Connection {
     }
 
  private:
+    // Looked at where pieces come so fast that no wait for one ever ends by its deadline.
+    bool is_over() {
+        const Clock::time_point now = Clock::now();
+        if (now < next_look_) return false;
+        next_look_ = now + kLook;
+        stopped_ = stopped_ || (should_stop_ && should_stop_());
+        return stopped_ || now >= deadline_;
+    }
+
     bool parser_started() const { return parser_ && parser_->got_some(); }
 
     // Starts an operation and waits for its end.
@@ -161,6 +176,7 @@ class HttpClient::Connection {
     beast::tcp_stream stream_;
     beast::flat_buffer buffer_;
     std::optional<http::response_parser<http::buffer_body>> parser_;
+    Clock::time_point deadline_, next_look_;
     bool used_ = false, open_ = true, stopped_ = false;
 };
 

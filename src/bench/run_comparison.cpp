@@ -31,18 +31,25 @@ struct PairedTurn {
     const ordered_json* second;  // of a run by itself the same one
 };
 
+// Null where there is none.
+const ordered_json& member(const ordered_json& object, const char* name) {
+    static const ordered_json absent;
+    if (!object.is_object()) return absent;
+    const auto found = object.find(name);
+    return found == object.end() ? absent : *found;
+}
+
 std::optional<double> number(const ordered_json& line, const char* name) {
-    const auto at = line.find(name);
-    return at == line.end() || !at->is_number() ? std::nullopt : std::optional(at->get<double>());
+    const ordered_json& value = member(line, name);
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
 std::optional<double> server_ms(const ordered_json& line, const char* name) {
-    const auto server = line.find("server");
-    return server == line.end() || !server->is_object() ? std::nullopt : number(*server, name);
+    return number(member(line, "server"), name);
 }
 
 bool has_reply(const ordered_json& line) {
-    return line.value("failure", ordered_json()).is_null();
+    return member(line, "failure").is_null();
 }
 
 // Milliseconds of a turn's prefill and decoding: the server's, else as the client saw it.
@@ -56,9 +63,7 @@ double decode_ms(const ordered_json& line) {
 
 bool has_valid_call(const ordered_json& line) {
     for (const ordered_json& call : line.at("tool_calls")) {
-        const auto function = call.find("function");
-        if (function == call.end()) continue;
-        const ordered_json arguments = function->value("arguments", ordered_json());
+        const ordered_json arguments = member(member(call, "function"), "arguments");
         if (arguments.is_object()) return true;
         if (!arguments.is_string()) continue;
         if (ordered_json::parse(arguments.get<std::string>(), nullptr, false).is_object()) return true;
@@ -68,10 +73,10 @@ bool has_valid_call(const ordered_json& line) {
 
 // What a reply says, its calls' ids left out.
 std::string reply_text(const ordered_json& line) {
-    std::string text = line.value("content", "");
+    std::string text = member(line, "content").dump();
     for (const ordered_json& call : line.at("tool_calls")) {
-        const ordered_json function = call.value("function", ordered_json::object());
-        text += function.value("name", "") + function.value("arguments", ordered_json()).dump();
+        const ordered_json& function = member(call, "function");
+        text += member(function, "name").dump() + member(function, "arguments").dump();
     }
     return text;
 }
@@ -125,8 +130,9 @@ class Estimate {
     static double ratio(const std::vector<Term>& groups, const Pick& pick) {
         double above = 0.0, below = 0.0;
         for (size_t i = 0; i < groups.size(); ++i) {
-            above += groups[pick(i)].above;
-            below += groups[pick(i)].below;
+            const Term& group = groups[pick(i)];
+            above += group.above;
+            below += group.below;
         }
         return above / below;
     }

@@ -1,6 +1,7 @@
 #include "bench/turn_reply.h"
 
 #include "base/error.h"
+#include "text/utf8.h"
 
 namespace colugo {
 
@@ -22,8 +23,16 @@ const ordered_json& member(const ordered_json& object, const char* name) {
     return found == object.end() ? absent : *found;
 }
 
+// A count; what cannot be one is not told.
+std::optional<int64_t> count_of(const ordered_json& from) {
+    constexpr double kMost = 1e15;  // thousands of these can be added
+    if (!from.is_number()) return std::nullopt;
+    const auto number = from.get<double>();
+    return number >= 0.0 && number <= kMost ? std::optional(static_cast<int64_t>(number)) : std::nullopt;
+}
+
 void take(std::optional<int64_t>& value, const ordered_json& from) {
-    if (from.is_number()) value = from.get<int64_t>();
+    if (const std::optional<int64_t> count = count_of(from)) value = count;
 }
 
 void take(std::optional<double>& value, const ordered_json& from) {
@@ -44,11 +53,11 @@ void ServerFigures::add_usage(const ordered_json& usage) {
     take(output_tokens, member(usage, "completion_tokens"));
     take(cached_tokens, member(member(usage, "prompt_tokens_details"), "cached_tokens"));
     const ordered_json& details = member(usage, "completion_tokens_details");
-    const ordered_json& right = member(details, "accepted_prediction_tokens");
-    const ordered_json& wrong = member(details, "rejected_prediction_tokens");
-    if (drafted || !right.is_number() || !wrong.is_number()) return;
-    accepted = right.get<int64_t>();
-    drafted = *accepted + wrong.get<int64_t>();
+    const std::optional<int64_t> right = count_of(member(details, "accepted_prediction_tokens"));
+    const std::optional<int64_t> wrong = count_of(member(details, "rejected_prediction_tokens"));
+    if (drafted || !right || !wrong) return;
+    accepted = right;
+    drafted = *right + *wrong;
 }
 
 void ServerFigures::add_timings(const ordered_json& timings) {
@@ -95,7 +104,9 @@ void ReplyAssembler::add_event(std::string_view data, TurnReply::Clock::time_poi
     }
     const ordered_json event = ordered_json::parse(data, nullptr, false);
     if (!event.is_object()) {
-        fail(ErrorCode::invalid_file, "the stream has an event that is no JSON object: {}", data.substr(0, 200));
+        std::string storage;
+        fail(ErrorCode::invalid_file, "the stream has an event that is no JSON object: {}",
+             to_valid_utf8(std::string_view(data).substr(0, 200), storage));
     }
     const ordered_json& error = member(event, "error");
     if (!error.is_null()) {

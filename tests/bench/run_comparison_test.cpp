@@ -76,6 +76,30 @@ TEST(RunComparison, IntervalsComeFromConversations) {
     EXPECT_NEAR(faster["high"].get<double>(), 3.0, 1e-9);
 }
 
+// Whatever is drawn, a run is as fast as itself.
+TEST(RunComparison, ARunBesideItselfHasNoInterval) {
+    RecordedRun uneven = run("uneven", 1.0);
+    uneven.turns.erase(uneven.turns.begin(), uneven.turns.begin() + 10);
+    for (size_t i = 0; i < uneven.turns.size(); ++i) uneven.turns[i]["latency_ms"] = 30.0 + static_cast<double>(i * i);
+    const ordered_json pair = compare_runs({uneven, uneven}, {})["pairs"][0];
+    for (const char* name : {"faster", "ttft_faster", "same_replies"}) {
+        EXPECT_EQ(pair[name]["low"], 1.0) << name;
+        EXPECT_EQ(pair[name]["high"], 1.0) << name;
+    }
+}
+
+TEST(RunComparison, DamagedCallsAreNone) {
+    RecordedRun damaged = run("damaged", 1.0);
+    size_t i = 0;
+    for (const char* calls : {"[5]", "[null]", R"([{"function": "x"}])", R"([{"function": null}])",
+                              R"([{"function": {"name": 5, "arguments": 7}}])"}) {
+        damaged.turns[i]["content"] = nullptr;
+        damaged.turns[i++]["tool_calls"] = ordered_json::parse(calls);
+    }
+    const ordered_json bands = compare_runs({run("first", 1.0), damaged}, {})["pairs"][0]["bands"];
+    EXPECT_NEAR(bands[0]["valid_calls"]["value"].get<double>(), 0.9, 1e-9);
+}
+
 TEST(RunComparison, FailedTurnsAndOtherConversationsAreLeftOut) {
     RecordedRun second = run("second", 1.0);
     second.turns[0]["failure"] = {{"kind", "timeout"}, {"message", "x"}};

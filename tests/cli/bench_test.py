@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """colugo bench agentic over HTTP: against nano, scripted replies, and servers that behave in every way:
 bench_test.py COLUGO FIXTURES_DIR [unittest arguments]."""
+import itertools
 import json
 import os
 import re
@@ -297,6 +298,22 @@ class BenchTest(ProgramCase):
         done = colugo("bench", "agentic", "--lengths-of", self.path("first"), "--out", self.path("second"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not tell the output tokens of conversation sample-02", done.stderr.decode())
+
+    def test_an_error_that_is_cut_inside_a_character(self):
+        (results, _, _), _ = self.failing(lambda number, body: (500, "x" * 299 + "\u00e9"))
+        self.assertEqual(results["failures"][0]["kind"], "status")
+        self.assertIn("x\ufffd", results["failures"][0]["message"])
+
+    def test_a_stream_that_comes_too_fast_to_wait_for(self):
+        endless = event({"choices": [{"index": 0, "delta": {"content": "x"}}]}) * 2000
+        (results, _, _), _ = self.failing(lambda number, body: itertools.repeat(endless), "--turn-timeout", 1)
+        self.assertEqual({failure["kind"] for failure in results["failures"]}, {"timeout"})
+
+    def test_counts_that_are_none_are_not_told(self):
+        usage = {"prompt_tokens": 1e300, "completion_tokens": -4, "prompt_tokens_details": {"cached_tokens": 2**63 - 1}}
+        (results, turns, _), _ = self.failing(lambda number, body: reply_events("x", usage=usage), code=0)
+        for name in ("prompt_tokens", "output_tokens", "cached_tokens"):
+            self.assertEqual((results[name], turns[0][name]), (None, None))
 
     def test_ctrl_c_leaves_what_there_is(self):
         data = self.data(conversation("a", ["ls", "pwd"]))
