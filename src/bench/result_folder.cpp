@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -44,19 +47,23 @@ ResultFolder::~ResultFolder() {
 }
 
 void ResultFolder::publish(const std::map<std::string, std::string>& files) {
-    for (const auto& [name, text] : files) {
-        const fs::path file = fs::path(temporary_) / name;
+    published_ = true;  // from here on, what was measured is kept where it is
+    std::vector<std::pair<size_t, const std::string*>> by_size;
+    for (const auto& [name, text] : files) by_size.emplace_back(text.size(), &name);
+    std::sort(by_size.begin(), by_size.end());
+    for (const auto& [size, name] : by_size) {  // a full disk takes the smaller ones first
+        const fs::path file = fs::path(temporary_) / *name;
         std::error_code error;
         fs::create_directories(file.parent_path(), error);
-        write_file(file, text);
+        try {
+            write_file(file, files.at(*name));
+        } catch (const Error& failure) {
+            fail(failure.code(), "{}; what was written is in {}", failure.what(), temporary_);
+        }
     }
     std::error_code error;
     fs::rename(temporary_, path_, error);
-    if (error) {
-        published_ = true;  // what was measured is kept where it is
-        fail(ErrorCode::io, "cannot rename {} to {}: {}", temporary_, path_, error.message());
-    }
-    published_ = true;
+    if (error) fail(ErrorCode::io, "cannot rename {} to {}: {}", temporary_, path_, error.message());
 }
 
 }  // namespace colugo

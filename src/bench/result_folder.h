@@ -17,7 +17,8 @@ class ResultFolder {
     ResultFolder& operator=(const ResultFolder&) = delete;
 
     const std::string& path() const { return path_; }
-    // Texts by their path in the folder, which is there from then on. Throws io.
+    // Texts by their path in the folder, which is there from then on. Throws io; what was written before is kept, and
+    // named.
     void publish(const std::map<std::string, std::string>& files);
 
  private:

@@ -175,8 +175,8 @@ void BenchAgenticCommand::publish(AgentRun& run, ResultFolder& folder, const std
     if (!bfcl_lines_.empty()) files["bfcl.jsonl"] = bfcl_lines_;
     if (!server_log.empty()) files["server.log"] = server_log;
     if (mlperf_) files.merge(mlperf_files(run, COLUGO_VERSION));
-    folder.publish(files);
     write_output(results_table(results));
+    folder.publish(files);
     write_output(fmt::format("results: {0}\nreport: {0}/report.html\n", folder.path()));
 }
 
