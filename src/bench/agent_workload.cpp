@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -18,7 +19,9 @@ namespace {
 
 std::string read_whole(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    if (!file) fail(ErrorCode::not_found, "cannot open the workload {}", path);
+    if (!file || std::filesystem::is_directory(path)) {
+        fail(ErrorCode::not_found, "cannot open the workload {}; expected a file of JSON lines", path);
+    }
     std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     if (file.bad()) fail(ErrorCode::io, "cannot read the workload {}", path);
     return text;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "bench/text_table.h"
@@ -57,10 +56,11 @@ std::string csv(const std::vector<ordered_json>& rows) {
 }  // namespace
 
 void add_row_format(CLI::App& app, RowFormat& format) {
-    static const std::map<std::string, RowFormat> kFormats = {
-        {"md", RowFormat::markdown}, {"json", RowFormat::json}, {"csv", RowFormat::csv}};
-    app.add_option("-o,--output", format, "How results are printed: md, json, csv")
-        ->transform(CLI::CheckedTransformer(kFormats))
+    const auto choose = [&format](const std::string& name) {
+        format = name == "json" ? RowFormat::json : name == "csv" ? RowFormat::csv : RowFormat::markdown;
+    };
+    app.add_option_function<std::string>("-o,--output", choose, "How results are printed: md, json, csv")
+        ->check(CLI::IsMember({"md", "json", "csv"}))
         ->default_str("md");
 }
 

@@ -1,6 +1,7 @@
 #include "server/warm_up.h"
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <future>
 
@@ -43,7 +44,9 @@ Request warm_request(const std::string& body, const ModelText& text, const Reque
 std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text,
                                        const RequestDefaults& defaults) {
     std::ifstream file(path);
-    if (!file) fail(ErrorCode::not_found, "there is no file {} of prompts to read beforehand", path);
+    if (!file || std::filesystem::is_directory(path)) {
+        fail(ErrorCode::not_found, "there is no file {} of prompts to read beforehand", path);
+    }
     std::vector<WarmPrompt> prompts;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
