@@ -93,7 +93,7 @@ class RandomRun {
     void start() {
         Running one;
         one.tokens = source_.draw(kLongest);
-        one.scope = source_.below(std::size(kScopes));
+        if (source_.below(4) == 0) one.scope = source_.below(std::size(kScopes));
         one.worst_length = std::min<int64_t>(kLongest, static_cast<int64_t>(one.tokens.size() + source_.below(40)));
         one.lease = cache.admit({one.tokens, kScopes[one.scope]}, one.worst_length);
         if (one.lease) running_.push_back(std::move(one));
