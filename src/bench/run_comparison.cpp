@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "bench/json_member.h"
 #include "bench/run_results.h"
 #include "bench/statistics.h"
 
@@ -30,14 +31,6 @@ struct PairedTurn {
     const ordered_json* first;   // lines of turns.jsonl
     const ordered_json* second;  // of a run by itself the same one
 };
-
-// Null where there is none.
-const ordered_json& member(const ordered_json& object, const char* name) {
-    static const ordered_json absent;
-    if (!object.is_object()) return absent;
-    const auto found = object.find(name);
-    return found == object.end() ? absent : *found;
-}
 
 std::optional<double> number(const ordered_json& line, const char* name) {
     const ordered_json& value = member(line, name);

@@ -1,6 +1,7 @@
 #include "bench/turn_reply.h"
 
 #include "base/error.h"
+#include "bench/json_member.h"
 #include "text/utf8.h"
 
 namespace colugo {
@@ -13,14 +14,6 @@ constexpr size_t kMostCalls = 4096;  // of a reply
 
 double milliseconds(TurnReply::Clock::duration duration) {
     return std::chrono::duration<double, std::milli>(duration).count();
-}
-
-// Null where there is none.
-const ordered_json& member(const ordered_json& object, const char* name) {
-    static const ordered_json absent;
-    if (!object.is_object()) return absent;
-    const auto found = object.find(name);
-    return found == object.end() ? absent : *found;
 }
 
 // A count; what cannot be one is not told.

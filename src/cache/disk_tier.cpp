@@ -113,8 +113,8 @@ int64_t DiskTier::would_fetch(const Prefix& prefix) const {
 bool DiskTier::fetches(const Prefix& prefix) {
     const int64_t stored = would_fetch(prefix);
     if (stored == 0) return false;
-    const int64_t cached = cache_.look_up(prefix).cached_len;
     if (store_.busy()) return true;
+    const int64_t cached = cache_.look_up(prefix).cached_len;
     size_t shared = 0;
     at_work_ = cache_.hold_new(prefix.first(stored), shared);
     if (at_work_ == nullptr) return false;

@@ -165,6 +165,10 @@ Outcome ServeCommand::execute() {
     if (!warm_file_.empty() && model_.starts_with(kScripted)) {
         throw CLI::ValidationError("--warm", "a script has no cache; expected a model beside it");
     }
+    if (!replay_acceptance_.empty() && model_.starts_with(kScripted)) {
+        throw CLI::ValidationError("--replay-acceptance",
+                                   "a script says its replies itself; expected a model beside it");
+    }
     check_listening(serving_.host, serving_.port);  // before a model is read
     return model_.starts_with(kScripted) ? serve_script() : serve_model();
 }

@@ -16,7 +16,12 @@ std::vector<int32_t> replay_tokens(const ModelText& text, const ChatRequest& cha
     ChatInput input = chat_input(chat);
     input.messages.push_back(message.to_json());
     input.add_generation_prompt = false;
-    const std::vector<int32_t> whole = text.encode(text.render(input));
+    std::vector<int32_t> whole;
+    try {
+        whole = text.encode(text.render(input));
+    } catch (const Error& error) {
+        throw ApiError(400, "invalid_value", "replay_output", error.what());
+    }
     if (whole.size() <= prompt.size() || !std::equal(prompt.begin(), prompt.end(), whole.begin())) {
         refuse("unsupported_value", "replay_output",
                "the chat template does not write replay_output behind its generation prompt; expected a reply without "
