@@ -93,14 +93,14 @@ RequestId Engine::submit(Request request, std::shared_ptr<RequestListener> liste
     }
     const RequestId id = next_id_++;
     ++outstanding_;
-    mailbox_.emplace_back(std::in_place_type<Submit>, id, std::move(request), std::move(listener));
+    mailbox_.emplace_back(Submit{id, std::move(request), std::move(listener)});
     wake_.notify_one();
     return id;
 }
 
 void Engine::cancel(RequestId id) {
     const std::lock_guard lock(mutex_);
-    mailbox_.emplace_back(std::in_place_type<Cancel>, id);
+    mailbox_.emplace_back(Cancel{id});
     wake_.notify_one();
 }
 
@@ -108,7 +108,7 @@ std::future<CacheManager::Lookup> Engine::look_up(OwnedPrefix prompt) {
     std::promise<CacheManager::Lookup> found;
     std::future<CacheManager::Lookup> future = found.get_future();
     const std::lock_guard lock(mutex_);
-    mailbox_.emplace_back(std::in_place_type<LookUp>, std::move(prompt), std::move(found));
+    mailbox_.emplace_back(LookUp{std::move(prompt), std::move(found)});
     wake_.notify_one();
     return future;
 }

@@ -89,7 +89,7 @@ void OutputParser::feed(ReplyMark mark, std::vector<ReplyPiece>& out) {
 
 void OutputParser::finish(bool cut, std::vector<ReplyPiece>& out) {
     ended_ = true;
-    cut_ = cut;
+    cut_ = cut && !is_done();
     run(out);
     COLUGO_CHECK(held_.empty());
     out_ = &out;

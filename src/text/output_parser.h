@@ -61,8 +61,8 @@ class OutputParser {
 
     // Calls so far, the one that is being written among them.
     int calls() const { return calls_; }
-    // One call was asked for, and is there: what comes is not looked at.
-    bool is_done() const { return state_ == State::done; }
+    // One call was asked for, and is there as a whole: what comes is not looked at.
+    bool is_done() const { return state_ == State::done && !cut_; }
     // A thought is a part of the reply, be it empty.
     bool has_thought() const { return thought_; }
     // The reply is, so far, within a thought.

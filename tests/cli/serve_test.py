@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """colugo serve over HTTP, with scripted replies: serve_test.py COLUGO FIXTURES_DIR [unittest arguments]."""
+import itertools
 import json
 import re
 import signal
@@ -103,9 +104,10 @@ class ServeTest(ProgramCase):
 
     def test_limits_cut_with_the_reason_length(self):
         with self.serve(CALL % "Rome") as server:
-            for tokens in (1, 5, 12, 20):
-                whole = server.chat("x", tools=TOOLS, max_tokens=tokens)["choices"][0]
-                message, reasons = joined(server.stream_chat("x", tools=TOOLS, max_completion_tokens=tokens))
+            for tokens, parallel in itertools.product((1, 5, 12, 20), (True, False)):
+                fields = {"tools": TOOLS, "parallel_tool_calls": parallel}
+                whole = server.chat("x", max_tokens=tokens, **fields)["choices"][0]
+                message, reasons = joined(server.stream_chat("x", max_completion_tokens=tokens, **fields))
                 self.assertEqual((whole["finish_reason"], reasons), ("length", ["length"]))
                 self.assertFalse(whole["message"]["content"])
                 for one in (message, whole["message"]):

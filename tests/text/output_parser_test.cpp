@@ -328,6 +328,20 @@ TEST(OutputParser, OneCallWhereOneIsAsked) {
     EXPECT_FALSE(parser.is_done());
     parser.feed("</function>", pieces);
     EXPECT_TRUE(parser.is_done());
+    parser.finish(true, pieces);  // as a reply that is not read on
+    EXPECT_TRUE(parser.is_done());
+}
+
+TEST(OutputParser, OneCallThatIsCutIsNotDone) {
+    for (const bool cut : {true, false}) {
+        OutputParser parser({.tools = &tools(), .parallel_calls = false});
+        std::vector<ReplyPiece> pieces;
+        parser.feed(ReplyMark::tool_call, pieces);
+        parser.feed("<function=get_weather>\n<parameter=city>\nRo", pieces);
+        parser.finish(cut, pieces);
+        EXPECT_EQ(parser.calls(), 1);
+        EXPECT_EQ(parser.is_done(), !cut);
+    }
 }
 
 TEST(OutputParser, HermesCalls) {
