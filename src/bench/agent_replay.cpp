@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -46,6 +47,7 @@ ordered_json ReplayRules::json() const {
             {"concurrency", concurrency},
             {"interleave", interleave},
             {"delays", delays},
+            {"cold", cold},
             {"replay_output", replay_output},
             {"lengths_given", !lengths.empty()}};
 }
@@ -77,7 +79,11 @@ struct AgentReplay::Slot {
 
 AgentReplay::AgentReplay(const std::vector<AgentConversation>& conversations, const ReplayRules& rules,
                          std::string model, Callbacks callbacks)
-    : conversations_(conversations), rules_(rules), model_(std::move(model)), callbacks_(std::move(callbacks)) {
+    : conversations_(conversations),
+      rules_(rules),
+      model_(std::move(model)),
+      callbacks_(std::move(callbacks)),
+      run_tag_(std::random_device()()) {
     progress_.prompt_tokens = progress_.cached_tokens = progress_.output_tokens = 0;
     for (const AgentConversation& conversation : conversations) progress_.turns += conversation.turns.size();
 }
@@ -85,6 +91,7 @@ AgentReplay::AgentReplay(const std::vector<AgentConversation>& conversations, co
 ordered_json AgentReplay::request(size_t conversation, size_t turn) const {
     const AgentConversation& record = conversations_[conversation];
     ordered_json body = rules_.request(model_, record.history(record.turns[turn]), record.tools);
+    if (rules_.cold) body["cache_salt"] = fmt::format("{:08x} {} {}", run_tag_, conversation, turn);
     if (rules_.replay_output) {
         body["replay_output"] = record.messages[record.turns[turn].history];
         body["replay_output"].erase("reasoning_content");  // reasoning is off

@@ -23,6 +23,7 @@ struct ReplayRules {
     int concurrency = 1;          // conversations at a time
     bool interleave = false;      // these take turns, one request at a time
     bool delays = false;          // wait as long as the recorded tools took
+    bool cold = false;            // each request has a cache_salt of its own (colugo, vLLM)
     bool replay_output = false;   // a simulation: the server is told what its replies are (colugo)
     // A simulation: replies have as many tokens as another run's, by conversation and `turn`, whatever ends they have.
     std::map<std::pair<std::string, int64_t>, int64_t> lengths = {};
@@ -90,6 +91,7 @@ class AgentReplay {
     const ReplayRules rules_;
     const std::string model_;
     const Callbacks callbacks_;
+    const uint32_t run_tag_;  // of its cache_salts
     Endpoint::Clock::time_point begin_;
     double seconds_ = 0.0;
     std::mutex mutex_;  // of what follows

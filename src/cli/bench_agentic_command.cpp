@@ -88,6 +88,8 @@ BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
         ->capture_default_str();
     app.add_flag("--interleave", rules_.interleave, "These take turns, one request at a time");
     app.add_flag("--delays", rules_.delays, "Wait before a request as long as the recorded tools took");
+    app.add_flag("--cold", rules_.cold,
+                 "Let nothing be found in the server's cache: each request has a cache_salt of its own (colugo, vLLM)");
     app.add_option("--turn-timeout", rules_.turn_timeout, "Seconds for a reply; then its conversation ends")
         ->check(CLI::Range(0.001, 1e6))
         ->capture_default_str();

@@ -158,6 +158,17 @@ class BenchTest(ProgramCase):
             _, turns, _ = self.run_bench("--url", server.url, "--data", data, "--delays")
             self.assertGreaterEqual(turns[1]["begin_s"], 0.7)
 
+    def test_cold_prompts(self):
+        for cold in (False, True):
+            results, turns, _ = self.run_bench("--model", "nano", "--limit-conversations", "1", *["--cold"] * cold, "--", "-c", "8192")
+            self.assertEqual((results["setup"]["rules"]["cold"], results["cached_tokens"] == 0), (cold, cold))
+            self.assertGreater(results["ideal_cached_tokens"], 0)
+        with FakeServer(lambda number, body: reply_events("x")) as server:
+            data = self.data(conversation("a", ["ls", "pwd"]), conversation("b", ["ls"]))
+            for _ in range(2):
+                self.run_bench("--url", server.url, "--data", data, "--cold")
+            self.assertEqual(len({body["cache_salt"] for body in server.requests}), 6)
+
     def test_servers_that_tell_little(self):
         (results, turns, done), _ = self.failing(lambda number, body: reply_events("x", usage=None), code=0)
         for name in ("prompt_tokens", "cached_tokens", "ideal_cached_tokens", "output_tokens", "tpot_ms", "tokens_per_pass"):
