@@ -89,7 +89,7 @@ std::string legend(const std::vector<ChartSeries>& series) {
     std::string svg;
     double x = kLeft + 140;
     for (const ChartSeries& one : series) {
-        if (one.name.empty()) continue;
+        if (one.name.empty() || one.points.empty()) continue;
         svg += fmt::format("<circle class=\"c{}\" cx=\"{:.1f}\" cy=\"10\" r=\"4\"/>\n", one.color, x);
         svg += text_at(x + 8, 14, "start", one.name);
         x += 24 + 7.0 * static_cast<double>(one.name.size());
@@ -132,7 +132,9 @@ std::string plot_svg(const ChartAxes& axes, const std::vector<ChartSeries>& seri
     }
     const Frame frame(axes, x_max, y_max);
     std::string svg = open_svg(kHeight) + frame.grid(true);
-    for (const ChartSeries& one : series) svg += draw(one, frame);
+    for (const ChartSeries& one : series) {
+        if (!one.points.empty()) svg += draw(one, frame);
+    }
     return svg + legend(series) + "</svg>\n";
 }
 
