@@ -1,6 +1,7 @@
 // The table for people.
 #include "base/error.h"
 #include "bench/run_results.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 
@@ -38,7 +39,9 @@ std::string spread(const ordered_json& times) {
 
 class Table {
  public:
-    void add(std::string_view name, std::string_view value) { text_ += fmt::format("{:<26} {}\n", name, value); }
+    void add(std::string_view name, std::string_view value) {
+        text_ += fmt::format("{:<26} {}\n", name, on_one_line(value));  // a server's message may be among them
+    }
     std::string text() const { return text_; }
 
  private:

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 
+#include "text/terminal_text.h"
+
 namespace colugo {
 
-std::string text_table(const std::vector<std::vector<std::string>>& lines) {
+std::string text_table(std::vector<std::vector<std::string>> lines) {
     if (lines.empty()) return "";
+    for (auto& line : lines) {
+        for (std::string& cell : line) cell = on_one_line(cell);
+    }
     std::vector<size_t> widths(lines.front().size(), 0);
     for (const auto& line : lines) {
         for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], line[i].size());

@@ -6,7 +6,8 @@
 
 namespace colugo {
 
-// Lines of equally many cells, the head first; columns are aligned to the right.
-std::string text_table(const std::vector<std::vector<std::string>>& lines);
+// Lines of equally many cells, the head first; columns are aligned to the right. Cells are shown as on_one_line has
+// them.
+std::string text_table(std::vector<std::vector<std::string>> lines);
 
 }  // namespace colugo

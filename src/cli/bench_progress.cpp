@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/text_output.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 #include "text/detokenizer.h"
 #include "text/reply_reader.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

@@ -15,6 +15,7 @@
 #include "cli/whole_number.h"
 #include "engine/machine.h"
 #include "engine/memory_plan.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 
@@ -140,10 +141,17 @@ class DoctorCommand {
 
 ServedEndpoint DoctorCommand::endpoint() const {
     ServedEndpoint endpoint{.url = with_api_path(url_), .model = model_name_, .wants_key = !api_key_.empty()};
-    const auto note = [](const std::string& sentence) { write_note(fmt::format("colugo: note: {}\n", sentence)); };
+    const auto note = [](const std::string& sentence) {
+        write_note(fmt::format("colugo: note: {}\n", on_one_line(sentence)));
+    };
     const std::optional<ServedModelAnswer> answer = ask_served_model(endpoint.url, api_key_, model_name_);
-    if (!answer) {
-        note(on_one_line(fmt::format("no server answers at {}: the context stays unknown", endpoint.url)));
+    if (wants_tls(endpoint.url)) {
+        note(
+            fmt::format("colugo speaks no TLS, so {} is not asked and the context stays unknown: --url with the "
+                        "http://HOST:PORT of the server behind it, where it can be reached, tells it",
+                        endpoint.url));
+    } else if (!answer) {
+        note(fmt::format("no server answers at {}: the context stays unknown", endpoint.url));
     } else if (answer->wants_key) {
         endpoint.wants_key = true;
         note(api_key_.empty()

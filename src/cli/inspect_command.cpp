@@ -11,6 +11,7 @@
 #include "cli/text_output.h"
 #include "engine/machine.h"
 #include "engine/memory_plan.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 
@@ -182,7 +183,7 @@ std::string plan_text(const Inspection& found) {
 
 std::string notices_text(const Inspection& found) {
     std::string text;
-    for (const std::string& notice : found.notices) text += fmt::format("note: {}\n", notice);
+    for (const std::string& notice : found.notices) text += fmt::format("note: {}\n", on_one_line(notice));
     if (!found.report.ignored.empty()) {
         text += fmt::format("not used: {} tensors: {}\n", found.report.ignored.size(),
                             fmt::join(found.report.ignored, ", "));

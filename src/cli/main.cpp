@@ -14,6 +14,7 @@
 #include "cli/settings.h"
 #include "cli/text_output.h"
 #include "cli/variables.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

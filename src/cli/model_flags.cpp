@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/text_output.h"
 #include "cli/whole_number.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

@@ -5,6 +5,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress_bar.h"
 #include "cli/text_output.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

@@ -16,6 +16,7 @@
 #include "engine/machine.h"
 #include "engine/memory_plan.h"
 #include "quant/quantize.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

@@ -21,6 +21,7 @@
 #include "server/scripted_source.h"
 #include "server/serving.h"
 #include "server/warm_up.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 

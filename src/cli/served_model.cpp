@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/http_client.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 
@@ -23,6 +24,11 @@ std::optional<ServedModelAnswer> answer_of(const json& body, const std::string& 
         const std::string id = model["id"];
         names += (names.empty() ? "" : ", ") + id;
         if (!name.empty() && id != name) continue;
+        if (name.empty() && on_one_line(id) != id) {
+            fail(ErrorCode::invalid_argument,
+                 "the server at {} calls its model {}, a name with control characters; expected another by --model",
+                 url, id);
+        }
         ServedModelAnswer answer{.name = id};
         for (const char* const field : {"context_length", "max_model_len"}) {
             if (answer.context == 0 && model.contains(field) && model[field].is_number_integer()) {
@@ -37,10 +43,13 @@ std::optional<ServedModelAnswer> answer_of(const json& body, const std::string& 
 
 }  // namespace
 
+bool wants_tls(const std::string& url) {
+    return url.starts_with(kTls);
+}
+
 std::string with_api_path(const std::string& url) {
     // What is written is the same with TLS.
-    const bool is_secure = url.starts_with(kTls);
-    const HttpUrl parsed = HttpUrl::parse(is_secure ? "http://" + url.substr(kTls.size()) : url);
+    const HttpUrl parsed = HttpUrl::parse(wants_tls(url) ? "http://" + url.substr(kTls.size()) : url);
     std::string plain = url;
     while (plain.ends_with('/')) plain.pop_back();
     return parsed.path.empty() ? plain + "/v1" : plain;
@@ -48,7 +57,7 @@ std::string with_api_path(const std::string& url) {
 
 std::optional<ServedModelAnswer> ask_served_model(const std::string& url, const std::string& key,
                                                   const std::string& name) {
-    if (url.starts_with(kTls)) return std::nullopt;
+    if (wants_tls(url)) return std::nullopt;
     const HttpUrl parsed = HttpUrl::parse(url);
     HttpClient::Answer answer;
     try {

@@ -20,7 +20,4 @@ void write_note(std::string_view text);
 // "1 token", "2 tokens"
 std::string count_text(uint64_t count, std::string_view noun);
 
-// A sentence that quotes a file or an argument, safe to show: line breaks and control characters become \xNN.
-std::string on_one_line(std::string_view sentence);
-
 }  // namespace colugo

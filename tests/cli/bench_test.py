@@ -315,6 +315,13 @@ class BenchTest(ProgramCase):
         self.assertEqual(results["failures"][0]["kind"], "status")
         self.assertIn("x\ufffd", results["failures"][0]["message"])
 
+    def test_control_characters_of_a_server_are_shown(self):
+        message = "\x1b]0;title\x07\u009b31m\nrun  valid"
+        (results, _, done), _ = self.failing(lambda number, body: (500, {"error": {"message": message}}))
+        self.assertEqual(results["failures"][0]["message"], "status 500: " + message)
+        self.assertIn(r"status 500: \x1b]0;title\x07\xc2\x9b31m\x0arun  valid", done.stdout.decode())
+        self.assertNotRegex(done.stdout.decode() + done.stderr.decode(), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
     def test_a_stream_that_comes_too_fast_to_wait_for(self):
         endless = event({"choices": [{"index": 0, "delta": {"content": "x"}}]}) * 2000
         (results, _, _), _ = self.failing(lambda number, body: itertools.repeat(endless), "--turn-timeout", 1)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 
+from fake_server import FakeServer
 from program import COLUGO, ProgramCase, colugo, main
 from serving import Server, until
 
@@ -136,12 +137,21 @@ class ClientsTest(ProgramCase):
             self.assertIn("is no address of a server", done.stderr.decode())
         behind_a_proxy = self.succeed("doctor", "--client", "opencode", "--url", "https://models.example/", "--model", "m")
         self.assertEqual(json.loads(behind_a_proxy.stdout)["provider"]["colugo"]["options"]["baseURL"], "https://models.example/v1")
+        self.assertRegex(behind_a_proxy.stderr.decode(), "colugo speaks no TLS, so https://models.example/v1 is not asked .*http://HOST:PORT")
         # Nobody listens at a port that was just given back.
         done = colugo("doctor", "--client", "opencode", "--url", f"http://127.0.0.1:{server.port}", "--model", "m")
         self.assertEqual(done.returncode, 0)
         self.assertIn("no server answers", done.stderr.decode())
         self.assertEqual(json.loads(done.stdout)["provider"]["colugo"]["models"], {"m": {"name": "m"}})
         self.assertEqual(colugo("doctor", "--url", "http://x").returncode, 2)
+
+    def test_a_name_with_control_characters_is_shown_and_not_written_down(self):
+        with FakeServer(None, model="m\x1b[31m") as server:
+            done = colugo("doctor", "--client", "aider", "--url", server.url)
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertIn("calls its model m\\x1b[31m, a name with control characters", done.stderr.decode())
+            done = colugo("doctor", "--client", "aider", "--url", server.url, "--model", "other")
+            self.assertIn("has no model other: it has m\\x1b[31m", done.stderr.decode())
 
     def test_the_start_shows_what_to_paste(self):
         with self.serve("-c", 4096) as server:

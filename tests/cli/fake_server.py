@@ -23,10 +23,12 @@ def reply_events(text, usage=USAGE):
 class FakeServer:
     """behave(number, body) says how chat request `number` is answered: (status, body), or a list of what is done one
     after the other: an event is sent, a number is seconds of nothing, "end" ends the answer, "close" the connection.
-    extra(path, body) answers other requests, with None for 404. chunked: else a reply ends with its connection."""
+    extra(path, body) answers other requests, with None for 404. chunked: else a reply ends with its connection. model:
+    its name."""
 
-    def __init__(self, behave, extra=None, chunked=True):
+    def __init__(self, behave, extra=None, chunked=True, model="fake"):
         self._behave, self._extra, self._chunked = behave, extra or (lambda path, body: None), chunked
+        self._model = model
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.requests, self.connections, self.most_at_once = [], 0, 0
@@ -75,7 +77,7 @@ class FakeServer:
         body = json.loads(stream.read(length)) if length else None
         path = first[1].decode()
         if path != "/v1/chat/completions":
-            answer = {"data": [{"id": "fake"}]} if path == "/v1/models" else self._extra(path, body)
+            answer = {"data": [{"id": self._model}]} if path == "/v1/models" else self._extra(path, body)
             self._whole(connection, 404 if answer is None else 200, answer)
             return True
         with self._lock:
