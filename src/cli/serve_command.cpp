@@ -171,7 +171,12 @@ Outcome ServeCommand::execute() {
                                    "a script says its replies itself; expected a model beside it");
     }
     check_listening(serving_.host, serving_.port);  // before a model is read
-    return model_.starts_with(kScripted) ? serve_script() : serve_model();
+    try {
+        return model_.starts_with(kScripted) ? serve_script() : serve_model();
+    } catch (const Interrupted&) {  // while the model or prompts were read: asked for, as an end behind that is
+        say("ended before it served");
+        return Outcome::success;
+    }
 }
 
 Outcome ServeCommand::serve_model() {
@@ -182,7 +187,10 @@ Outcome ServeCommand::serve_model() {
     print_notices(text.notices(config));
     ApiServer::Options options = api_options(text, config);
     std::vector<WarmPrompt> prompts;
-    if (!warm_file_.empty()) prompts = read_warm_file(warm_file_, text, options.defaults);  // before a model is read
+    if (!warm_file_.empty()) {  // before a model is read
+        prompts = read_warm_file(warm_file_, text, options.defaults, text.stop_ids(config));
+        if (prompts.empty()) say(fmt::format("{} has no prompt: nothing is read beforehand", warm_file_));
+    }
     const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));
     const MemoryPlan& plan = model->plan();
     options.defaults.spec = model->spec();

@@ -16,7 +16,6 @@
 #include "server/index_page.h"
 #include "server/json_text.h"
 #include "server/prompt_report.h"
-#include "server/replay_output.h"
 #include "text/compact_json.h"
 #include "text/detokenizer.h"
 
@@ -326,14 +325,8 @@ ApiServer::Reply ApiServer::chat_reply(std::string_view body) {
     check_context_length(std::ssize(reply.request.prompt), 1, model_.ctx_size);
     reply.request.branch_points = branch_points(text_, input, reply.request.prompt);
     reply.request.prediction = tokenizer.encode(chat.generation.prediction, ControlTokens::plain_text);
-    const bool may_think = text_.template_mentions("enable_thinking", input);
-    reply.body.parser.thought = thought_behind(tokenizer, reply.request.prompt, may_think);
-    if (chat.replay_output) {
-        reply.request.replay = {replay_tokens(text_, chat, *chat.replay_output, reply.request.prompt, model_.stop_ids),
-                                options_.defaults.replay_acceptance};
-    } else {
-        reply.request.grammar = forms_.make(chat, reply.body.parser.thought == OutputParser::Thought::open);
-    }
+    reply.body.parser.thought =
+        forms_.hold_reply(text_, chat, input, options_.defaults.replay_acceptance, reply.request);
     reply.body.parser.parallel_calls = chat.tools.parallel_calls && chat.tools.choice.kind != ToolChoice::Kind::named;
     if (!chat.tools.tools.empty() && chat.tools.choice.kind != ToolChoice::Kind::none) {
         reply.tools = std::make_unique<const std::vector<ToolTypes>>(tool_types(chat.tools.tools));

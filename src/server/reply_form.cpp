@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "server/api_error.h"
+#include "server/replay_output.h"
+#include "text/reply_reader.h"
 
 namespace colugo {
 
@@ -50,7 +52,9 @@ std::shared_ptr<const GrammarVocabulary> vocabulary_of(const Tokenizer& tokenize
 }  // namespace
 
 ReplyForms::ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vector<int32_t> stop_ids)
-    : tokenizer_(tokenizer), cache_(vocabulary_of(tokenizer, vocab_size), std::move(stop_ids), kCacheBytes) {}
+    : tokenizer_(tokenizer),
+      stop_ids_(std::move(stop_ids)),
+      cache_(vocabulary_of(tokenizer, vocab_size), stop_ids_, kCacheBytes) {}
 
 std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool within_thought) {
     using Kind = ToolChoice::Kind;
@@ -63,6 +67,18 @@ std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool 
     }
     if (tools.tools.empty() || choice == Kind::none) return format(form, thought_end);
     return format_or_calls(form, tools, thought_end);
+}
+
+OutputParser::Thought ReplyForms::hold_reply(const ModelText& text, const ChatRequest& chat, const ChatInput& input,
+                                             const std::vector<double>& acceptance, Request& request) {
+    const bool may_think = text.template_mentions("enable_thinking", input);
+    const OutputParser::Thought thought = thought_behind(tokenizer_, request.prompt, may_think);
+    if (chat.replay_output) {
+        request.replay = {replay_tokens(text, chat, *chat.replay_output, request.prompt, stop_ids_), acceptance};
+    } else {
+        request.grammar = make(chat, thought == OutputParser::Thought::open);
+    }
+    return thought;
 }
 
 std::shared_ptr<TokenGrammar> ReplyForms::format(const ResponseFormat& format, int32_t thought_end) {

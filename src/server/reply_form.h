@@ -5,10 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "engine/model_text.h"
+#include "engine/request.h"
 #include "sampling/grammar_cache.h"
 #include "sampling/reply_grammar.h"
 #include "sampling/token_grammar.h"
 #include "server/chat_request.h"
+#include "text/output_parser.h"
 #include "text/tokenizer.h"
 
 namespace colugo {
@@ -23,6 +26,11 @@ class ReplyForms {
     // form begins. Throws ApiError (400) for what a form cannot have, naming it. From any thread; requests of the same
     // form share a grammar, which is for the engine's thread.
     std::shared_ptr<TokenGrammar> make(const ChatRequest& request, bool within_thought);
+    // Gives `request`, which has the prompt of `chat`, the form of its reply, or the reply itself where `chat` says it
+    // (replay_output, with drafts as right as `acceptance` says). input: chat_input(chat). Returns the thought that the
+    // reply begins in. Throws ApiError (400).
+    OutputParser::Thought hold_reply(const ModelText& text, const ChatRequest& chat, const ChatInput& input,
+                                     const std::vector<double>& acceptance, Request& request);
 
  private:
     std::shared_ptr<TokenGrammar> calls(const ToolFields& fields, int32_t thought_end);
@@ -33,6 +41,7 @@ class ReplyForms {
     CallRules call_rules(const ToolFields& fields) const;  // throws where the model has no tokens for calls
 
     const Tokenizer& tokenizer_;
+    const std::vector<int32_t> stop_ids_;
     GrammarCache cache_;
 };
 

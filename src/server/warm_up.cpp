@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <set>
 
 #include "engine/branch_points.h"
 #include "server/chat_prompt.h"
 #include "server/json_text.h"
+#include "server/reply_form.h"
 
 namespace colugo {
 
@@ -29,31 +31,52 @@ class WarmListener : public RequestListener {
     std::promise<RequestResult> result_;
 };
 
-Request warm_request(const std::string& body, const ModelText& text, const RequestDefaults& defaults) {
-    const ChatRequest chat = read_chat_request(parse_request_body(body), defaults);
-    Request request;
-    request.prompt = text.encode(render_prompt(text, chat));
-    request.branch_points = branch_points(text, chat_input(chat), request.prompt);
-    request.cache_scope = chat.generation.cache_scope;
-    request.max_tokens = 0;
-    return request;
-}
+class WarmReader {
+ public:
+    WarmReader(const ModelText& text, const RequestDefaults& defaults, const std::vector<int32_t>& stop_ids)
+        : text_(text), defaults_(defaults), forms_(text.tokenizer(), defaults.vocab_size, stop_ids) {}
+
+    WarmPrompt read(int line, const std::string& body) {
+        const ChatRequest chat = read_chat_request(parse_request_body(body), defaults_);
+        const ChatInput input = chat_input(chat);
+        WarmPrompt prompt{.line = line, .request = {}, .unknown_fields = {}};
+        Request& request = prompt.request;
+        request.prompt = text_.encode(render_prompt(text_, chat));
+        request.branch_points = branch_points(text_, input, request.prompt);
+        request.cache_scope = chat.generation.cache_scope;
+        request.max_tokens = 0;
+        forms_.hold_reply(text_, chat, input, defaults_.replay_acceptance, request);
+        request.grammar = nullptr;  // was judged; there is no reply
+        request.replay.reset();
+        for (const std::string& name : chat.unknown_fields) {
+            if (unknown_.insert(name).second) prompt.unknown_fields.push_back(name);
+        }
+        return prompt;
+    }
+
+ private:
+    const ModelText& text_;
+    const RequestDefaults& defaults_;
+    ReplyForms forms_;
+    std::set<std::string> unknown_;
+};
 
 }  // namespace
 
-std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text,
-                                       const RequestDefaults& defaults) {
+std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text, const RequestDefaults& defaults,
+                                       const std::vector<int32_t>& stop_ids) {
     std::ifstream file(path);
     if (!file || std::filesystem::is_directory(path)) {
         fail(ErrorCode::not_found, "there is no file {} of prompts to read beforehand", path);
     }
+    WarmReader reader(text, defaults, stop_ids);
     std::vector<WarmPrompt> prompts;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == line.npos) continue;
         try {
-            prompts.push_back({number, warm_request(line, text, defaults)});
+            prompts.push_back(reader.read(number, line));
         } catch (const std::exception& error) {
             fail(ErrorCode::invalid_file, "{}, line {}: {}", path, number, error.what());
         }
@@ -64,6 +87,11 @@ std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText&
 WarmUp warm_up(ReplySource& source, std::vector<WarmPrompt> prompts, int64_t ctx_size,
                const std::function<void(uint64_t done, uint64_t total)>& progress) {
     WarmUp done;
+    for (const WarmPrompt& prompt : prompts) {
+        if (prompt.unknown_fields.empty()) continue;
+        done.notes.push_back(fmt::format("line {} has fields that mean nothing here: {}", prompt.line,
+                                         fmt::join(prompt.unknown_fields, " ")));
+    }
     std::erase_if(prompts, [&](const WarmPrompt& prompt) {
         const int64_t length = std::ssize(prompt.request.prompt);
         if (length < ctx_size) return false;

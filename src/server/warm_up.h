@@ -14,18 +14,20 @@ namespace colugo {
 struct WarmPrompt {
     int line = 0;  // of the file
     Request request;
+    std::vector<std::string> unknown_fields;  // that no line before it has
 };
 
-// Of a file with the body of a chat request on each line that is not blank. Throws not_found, or invalid_file naming
-// file and line.
-std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text, const RequestDefaults& defaults);
+// Of a file with the body of a chat request on each line that is not blank, judged as the endpoint judges it, but for
+// its length. stop_ids: end a reply. Throws not_found, or invalid_file naming file and line.
+std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text, const RequestDefaults& defaults,
+                                       const std::vector<int32_t>& stop_ids);
 
 struct WarmUp {
     int64_t prompts = 0;  // that were read
     int64_t tokens = 0;   // theirs
     int64_t cached = 0;   // of these, that were there already: from the ones before, or on disk
-    // Lines that did not fit into the context, and those that in the end are not in the cache up to where the reply
-    // begins: sentences.
+    // Fields that mean nothing, lines that did not fit into the context, and those that in the end are not in the cache
+    // up to where the reply begins: sentences.
     std::vector<std::string> notes = {};
 };
 

@@ -3,8 +3,10 @@
 import concurrent.futures
 import json
 import re
+import signal
+import subprocess
 
-from program import COLUGO, ProgramCase, colugo, main
+from program import COLUGO, ProgramCase, colugo, environment, main
 from serving import Server, joined, until
 
 BASH = {"type": "function", "function": {
@@ -345,8 +347,13 @@ class ServeNanoTest(ProgramCase):
 
     def test_a_wrong_line_of_the_file_is_named_before_anything_is_served(self):
         good = json.dumps({"messages": [user("x")]})
+        schema = {"type": "array", "contains": {"type": "string"}}
+        strict = {"type": "function", "function": {"name": "f", "strict": True, "parameters": {"type": "object", "properties": {"x": schema}}}}
         for line, words in (("{", "is not JSON"), ('{"messages": []}', "messages is a list of 0"), ('{"prompt": "x"}', "prompt"),
-                            ('{"messages": [{"role": "user", "content": "x"}], "prompt_cache_key": 5}', "prompt_cache_key is 5")):
+                            ('{"messages": [{"role": "user", "content": "x"}], "prompt_cache_key": 5}', "prompt_cache_key is 5"),
+                            (json.dumps({"messages": [user("x")], "response_format": form_of(schema)}), "contains"),
+                            (json.dumps({"messages": [user("x")], "tools": [strict]}), "contains"),
+                            (json.dumps({"messages": [user("x")], "replay_output": {}}), "replay_output")):
             path = self.path("warm.jsonl", f"{good}\n{line}\n{good}\n")
             result = colugo("serve", "--port", 0, "--warm", path)
             self.assertEqual(result.returncode, 1)
@@ -356,6 +363,31 @@ class ServeNanoTest(ProgramCase):
         self.assertIn("there is no file", colugo("serve", "--port", 0, "--warm", "/nowhere").stderr.decode())
         script = self.path("script", '{"text": "x"}')
         self.assertEqual(colugo("serve", "--model", f"scripted:{script}", "--warm", path).returncode, 2)
+
+    def test_fields_that_mean_nothing_and_a_file_without_a_line_are_named(self):
+        bodies = [{"messages": [user("x")], "frobnicate": 1, "response_format": form_of(PERSON)},
+                  {"messages": [user("y")], "frobnicate": 1, "z": 2}]
+        path = self.path("warm.jsonl", "\n".join(map(json.dumps, bodies)))
+        with Server(COLUGO, "-c", 256, "--warm", path) as server:
+            said = [line for line in server.log if path in line]
+            self.assertEqual(said[:2], [f"{path}: line 1 has fields that mean nothing here: frobnicate",
+                                        f"{path}: line 2 has fields that mean nothing here: z"])
+            self.assertRegex(said[2], "2 prompts read")
+        path = self.path("empty.jsonl", "\n \n")
+        with Server(COLUGO, "-c", 256, "--warm", path) as server:
+            self.assertIn(f"{path} has no prompt: nothing is read beforehand", server.log)
+
+    def test_an_end_that_is_asked_for_while_prompts_are_read(self):
+        body = {"messages": [user("word " * 1500)]}
+        path = self.path("warm.jsonl", "\n".join(json.dumps({**body, "prompt_cache_key": str(i)}) for i in range(400)))
+        process = subprocess.Popen([COLUGO, "serve", "--port", "0", "-c", "2048", "-t", "1", "--warm", path],
+                                   stderr=subprocess.PIPE, env=environment())
+        with process.stderr as log:
+            while b"reading prompts" not in (line := log.readline()):
+                self.assertTrue(line, "it ended by itself")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(log.read().splitlines()[-1], b"ended before it served")
+        self.assertEqual(process.wait(60), 0)
 
     def test_the_context_ends(self):
         with Server(COLUGO, "-c", 256) as server:
