@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +15,8 @@ namespace colugo {
 using nlohmann::ordered_json;
 
 namespace {
+
+constexpr double kLongestDelay = 1e6;  // seconds; beyond any tool
 
 std::string read_whole(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -176,10 +177,10 @@ class WorkloadReader {
     double delay(const ordered_json& row) const {
         const ordered_json& value = field(row, "delay_seconds");
         if (value.is_null()) return 0.0;
-        if (!value.is_number() || !(value.get<double>() >= 0.0) || !std::isfinite(value.get<double>())) {
-            refuse("delay_seconds is {}; expected a number of at least 0", value.dump());
-        }
-        return value.get<double>();
+        const double seconds = value.is_number() ? value.get<double>() : -1.0;
+        if (seconds >= 0.0 && seconds <= kLongestDelay) return seconds;
+        refuse("delay_seconds of turn {} is {}; expected a number from 0 to {}", field(row, "turn").dump(),
+               value.dump(), kLongestDelay);
     }
 
     std::string path_;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bench/bfcl_folder.h"
 #include "bench/bfcl_run.h"
+#include "bench/json_member.h"
 #include "bench/machine_record.h"
 #include "bench/mlperf_files.h"
 #include "bench/report_page.h"
@@ -28,6 +29,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int64_t kMostConversations = 1'000'000;
+constexpr int64_t kLongestReply = 1 << 24;  // tokens; far above any context
 constexpr const char* kSample = "workloads/sample.jsonl";
 
 std::string time_text(const char* format) {
@@ -112,10 +114,17 @@ AgentWorkload BenchAgenticCommand::read_workload() const {
 std::map<std::pair<std::string, int64_t>, int64_t> BenchAgenticCommand::reply_lengths(
     const AgentWorkload& workload) const {
     std::map<std::pair<std::string, int64_t>, int64_t> lengths;
-    for (const ordered_json& line : read_run(lengths_of_).turns) {
-        const auto tokens = line.find("output_tokens");
-        if (tokens == line.end() || !tokens->is_number_integer()) continue;
-        lengths[{line["conversation"].get<std::string>(), line["turn"].get<int64_t>()}] = tokens->get<int64_t>();
+    const std::vector<ordered_json> turns = read_run(lengths_of_).turns;  // one for each line
+    for (size_t i = 0; i < turns.size(); ++i) {
+        const ordered_json& tokens = member(turns[i], "output_tokens");
+        if (tokens.is_null()) continue;
+        // As a double a count beyond 64 bits is one beyond the bound too.
+        if (!tokens.is_number_integer() || tokens.get<double>() < 0 || tokens.get<double>() > kLongestReply) {
+            fail(ErrorCode::invalid_file,
+                 "{}/turns.jsonl, line {}: output_tokens is {}; expected a whole number from 0 to {}", lengths_of_,
+                 i + 1, tokens.dump(), kLongestReply);
+        }
+        lengths[{turns[i]["conversation"].get<std::string>(), turns[i]["turn"].get<int64_t>()}] = tokens.get<int64_t>();
     }
     for (const AgentConversation& conversation : workload.conversations) {
         for (const AgentTurn& turn : conversation.turns) {

@@ -51,7 +51,15 @@ class BenchCacheCommand {
 
     Outcome execute() {
         LaunchOptions launch = flags_.launch_options(checkpoint_folder(model_));
-        launch.ctx_size = std::max(launch.ctx_size, *std::ranges::max_element(lengths_) + suffix_ + 1);
+        const int64_t needed = *std::ranges::max_element(lengths_) + suffix_ + 1;
+        if (launch.ctx_size > 0 && launch.ctx_size < needed) {
+            throw CLI::ValidationError(
+                "--ctx-size",
+                fmt::format("{} is less than the longest prompt, its suffix and a token take; expected 0, "
+                            "for as much as that, or at least {}",
+                            launch.ctx_size, needed));
+        }
+        launch.ctx_size = std::max(launch.ctx_size, needed);
         const std::unique_ptr<LoadedModel> model = load_model(launch);
         vocab_size_ = model->config().vocab_size;
         bar_ = std::make_unique<ProgressBar>("measuring");

@@ -92,7 +92,11 @@ TEST_F(Workload, FaultsAreNamedWithTheirLine) {
         {second(kCall) +
              R"({"conversation_id": "a", "turn": 3, "role": "tool", "delay_seconds": -1, "tool_results": )" +
              R"([{"content": "x"}]})",
-         "line 3: delay_seconds is -1; expected a number of at least 0"},
+         "line 3: delay_seconds of turn 3 is -1; expected a number from 0 to 1000000"},
+        {second(kCall) +
+             R"({"conversation_id": "a", "turn": 3, "role": "tool", "delay_seconds": 1e308, "tool_results": )" +
+             R"([{"content": "x"}]})",
+         "line 3: delay_seconds of turn 3 is 1e+308; expected a number from 0 to 1000000"},
     };
     for (const auto& [text, words] : faults) EXPECT_ERROR(ErrorCode::invalid_file, words, read(text)) << text;
     EXPECT_ERROR(ErrorCode::invalid_file, "w.jsonl", read("{"));

@@ -58,7 +58,8 @@ class BenchModel(unittest.TestCase):
     def test_what_is_refused(self):
         for arguments, words in ((("decode", "--rows", "33"), "33 is not a whole number from 1 to 32"),
                                  (("prefill", "--kv-type", "q8"), "q8"), (("prefill", "-o", "xml"), "xml"),
-                                 (("prefill", "-p", "0"), "0 is not a whole number from 1")):
+                                 (("prefill", "-p", "0"), "0 is not a whole number from 1"),
+                                 (("cache", "-p", "40,100", "--suffix", "5", "-c", "105"), "--ctx-size: 105 is less than")):
             done = colugo("bench", *arguments, "--model", TINY)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr.decode())

@@ -310,6 +310,19 @@ class BenchTest(ProgramCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not tell the output tokens of conversation sample-02", done.stderr.decode())
 
+    def test_lengths_that_are_none_are_refused_by_their_line(self):
+        (_, turns, _), _ = self.failing(lambda number, body: reply_events("x"), code=0)
+        run = self.path(next(name for name in os.listdir(self.folder) if name.startswith("out-")))
+        for tokens in (-5, 2**24 + 1, 2**63, 1.5, "3"):
+            turns[1]["output_tokens"] = tokens
+            with open(os.path.join(run, "turns.jsonl"), "w", encoding="utf-8") as file:
+                file.write("".join(json.dumps(turn) + "\n" for turn in turns))
+            done = colugo("bench", "agentic", "--url", "http://127.0.0.1:9", "--data", self.path("data.jsonl"), "--lengths-of", run,
+                          "--out", self.path("second"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"turns.jsonl, line 2: output_tokens is {json.dumps(tokens)}; expected a whole number from 0 to 16777216",
+                          done.stderr.decode())
+
     def test_an_error_that_is_cut_inside_a_character(self):
         (results, _, _), _ = self.failing(lambda number, body: (500, "x" * 299 + "\u00e9"))
         self.assertEqual(results["failures"][0]["kind"], "status")
