@@ -38,12 +38,13 @@ size_t edit_distance(std::string_view from, std::string_view to) {
 }
 
 std::string with_nearest(const std::string& name, const std::set<std::string>& known) {
-    constexpr size_t kNear = 3;
+    // Of a short name that many changes leave nothing.
+    const size_t near = std::min<size_t>(3, (name.size() - kVariablePrefix.size()) / 2);
     const auto nearer = [&](const std::string& a, const std::string& b) {
         return edit_distance(name, a) < edit_distance(name, b);
     };
     const auto nearest = std::min_element(known.begin(), known.end(), nearer);
-    if (nearest == known.end() || edit_distance(name, *nearest) > kNear) return name;
+    if (nearest == known.end() || edit_distance(name, *nearest) > near) return name;
     return fmt::format("{} ({} does)", name, *nearest);
 }
 

@@ -114,10 +114,14 @@ class ReferenceTest(ProgramCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_misspelt_variable_is_named_once(self):
-        done = self.succeed("inspect", "nano", "--json", env={"COLUGO_CTX_SZIE": "5", "COLUGO_BANANA": "x", "COLUGO_PORT": "x"})
+        done = self.succeed("inspect", "nano", "--json", env={"COLUGO_CTX_SZIE": "5", "COLUGO_BANANA": "x", "COLUGO_PORT": "x",
+                                                                "COLUGO_X": "x", "COLUGO_OTU": "x", "COLUGO_PROT": "x"})
         self.assertEqual(sorted(done.stderr.decode().splitlines()),
                          ["colugo: note: the variable COLUGO_BANANA sets nothing",
-                          "colugo: note: the variable COLUGO_CTX_SZIE (COLUGO_CTX_SIZE does) sets nothing"])
+                          "colugo: note: the variable COLUGO_CTX_SZIE (COLUGO_CTX_SIZE does) sets nothing",
+                          "colugo: note: the variable COLUGO_OTU sets nothing",
+                          "colugo: note: the variable COLUGO_PROT (COLUGO_PORT does) sets nothing",
+                          "colugo: note: the variable COLUGO_X sets nothing"])
 
     def settings(self, script, key_file):
         return {"model": "scripted:" + script, "alias": "other", "port": 0, "host": "127.0.0.1", "api-key-file": key_file,
