@@ -111,6 +111,10 @@ void read_subset(const std::string& folder, const BfclSubset& subset, std::vecto
     });
     const size_t rows = samples.size() - first;
     if (rows == 0) fail(ErrorCode::invalid_file, "{} has no questions", path);
+    if (subset.wants_calls() && rows != answers.size()) {
+        fail(ErrorCode::invalid_file, "{} has {} questions, but there are answers to {}; expected one for each", path,
+             rows, answers.size());
+    }
     samples.resize(first + subset.rows_asked(rows));
 }
 

@@ -45,6 +45,17 @@ Json category_percents(const BfclScores& scores) {
     return percents;
 }
 
+// By subset, what would be asked of the data as they are published and is not there.
+Json missing_questions(const BfclScores& scores) {
+    Json missing = Json::object();
+    for (size_t i = 0; i < scores.subsets.size(); ++i) {
+        const BfclSubset& subset = bfcl_subsets()[i];
+        const size_t expected = subset.rows_asked(subset.rows), asked = scores.subsets[i].asked;
+        if (asked < expected) missing[std::string(subset.name)] = expected - asked;
+    }
+    return missing;
+}
+
 }  // namespace
 
 BfclCount BfclScores::total() const {
@@ -92,7 +103,8 @@ Json scores_json(const BfclScores& scores) {
             {"subsets", std::move(subsets)},
             {"right", total.right},
             {"answered", total.answered},
-            {"asked", total.asked}};
+            {"asked", total.asked},
+            {"missing", missing_questions(scores)}};
 }
 
 Json accuracy_entry(const Json& bfcl) {
@@ -106,7 +118,7 @@ Json accuracy_entry(const Json& bfcl) {
             {"num_repeats", 1},
             {"total_samples", asked},
             {"duration_s", std::round(bfcl["wall_s"].get<double>() * 1e3) / 1e3},
-            {"complete", total.answered == asked},
+            {"complete", total.answered == asked && bfcl["missing"].empty()},
             {"dataset_type", "accuracy"},
             {"breakdown",
              {{"overall_accuracy", bfcl["overall"]},

@@ -29,7 +29,8 @@ struct BfclScores {
 };
 
 // In percent: {"overall", "normalized", "categories": {...}, "subsets": {name: {"score", "right", "answered",
-// "asked"}}, "right", "answered", "asked"}.
+// "asked"}}, "right", "answered", "asked", "missing": {name: count}}; missing: of the questions that would be asked of
+// the published data, those that were not there.
 nlohmann::ordered_json scores_json(const BfclScores& scores);
 
 // What MLPerf's checker of submissions reads of them in accuracy/accuracy_results.json. bfcl: of scores_json, with the

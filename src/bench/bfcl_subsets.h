@@ -18,14 +18,15 @@ inline constexpr BfclCategory kBfclCategories[] = {BfclCategory::non_live, BfclC
 struct BfclSubset {
     std::string_view name;  // of the file BFCL_v4_<name>.json
     BfclCategory category;
+    size_t rows;  // in the package bfcl-eval 2026.3.23
     BfclLanguage language = BfclLanguage::python;
     bool simple = false;  // one function, one call: these share one place in the mean of their category
 
     // Else no function fits the question, and the right reply calls none.
     bool wants_calls() const { return category != BfclCategory::hallucination; }
-    // How many rows of the subset are asked, its first ones: a share of the category, at least one, and all where they
-    // are few.
-    size_t rows_asked(size_t rows) const;
+    // How many of the subset's rows are asked, its first ones: a share of the category, at least one, and all where
+    // they are few.
+    size_t rows_asked(size_t rows_there) const;
 };
 
 // In the order in which they are asked.

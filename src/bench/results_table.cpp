@@ -49,6 +49,14 @@ class Table {
 };
 
 void add_accuracy(const ordered_json& bfcl, Table& table) {
+    int64_t missing = 0;
+    std::string subsets;
+    for (const auto& [name, questions] : bfcl["missing"].items()) {
+        missing += questions.get<int64_t>();
+        subsets += fmt::format("{}{} {}", subsets.empty() ? "" : ", ", name, count(questions));
+    }
+    if (missing > 0)
+        table.add("BFCL DATA NOT WHOLE", fmt::format("{} questions are missing: {}", count(missing), subsets));
     table.add("BFCL overall",
               fmt::format("{} ({} of {})", number(bfcl["overall"], 2), count(bfcl["right"]), count(bfcl["asked"])));
     std::string categories;

@@ -76,12 +76,16 @@ TEST(BfclData, NamesFileAndLineOfAFault) {
     EXPECT_ERROR(ErrorCode::invalid_file, "lack \"properties\" or \"required\"", read());
     folder.write("parallel", good + MadeUpBfcl::question("parallel", 7));
     EXPECT_ERROR(ErrorCode::invalid_file, "line 2: has no possible answer", read());
+    folder.write("parallel", good);
+    EXPECT_ERROR(ErrorCode::invalid_file, "BFCL_v4_parallel.json has 1 questions, but there are answers to 2", read());
     folder.write("parallel", "\n");
     EXPECT_ERROR(ErrorCode::invalid_file, "BFCL_v4_parallel.json has no questions", read());
     folder.write_answers("parallel", R"({"id": "a", "ground_truth": [{"f": {"p": 1}}]})");
     EXPECT_ERROR(ErrorCode::invalid_file, "possible_answer/BFCL_v4_parallel.json, line 1: \"ground_truth\"", read());
     std::filesystem::remove(folder.path() + "/possible_answer/BFCL_v4_parallel.json");
     EXPECT_ERROR(ErrorCode::not_found, "possible_answer/BFCL_v4_parallel.json", read());
+    std::filesystem::remove(folder.path() + "/BFCL_v4_multiple.json");
+    EXPECT_ERROR(ErrorCode::not_found, "BFCL_v4_multiple.json", read());
 }
 
 // The published numbers, where the data are installed.

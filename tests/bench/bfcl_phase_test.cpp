@@ -58,6 +58,7 @@ TEST(BfclPhase, AddsUpAsThePublishedBenchmarkDoes) {
 TEST(BfclPhase, WeighsLiveBySamplesAndTheOthersBySubsets) {
     MadeUpBfcl folder(10);
     folder.write("live_simple", MadeUpBfcl::question("live_simple", 0));
+    folder.write_answers("live_simple", MadeUpBfcl::answer("live_simple", 0));
     folder.write("irrelevance", MadeUpBfcl::question("irrelevance", 0));
     const BfclScores scores = phase_with(folder, kRight).scores();
     EXPECT_DOUBLE_EQ(scores.category(BfclCategory::live), 15.0 / 31);
@@ -100,6 +101,24 @@ TEST(BfclPhase, RequestsAreTheSamples) {
     EXPECT_EQ(request["tools"][0]["function"]["name"], "simple_python_run");
 }
 
+// Of every subset as many rows are asked as of all that were published: then nothing is missing.
+TEST(BfclPhase, NamesTheQuestionsThatAreMissing) {
+    const MadeUpBfcl folder(100);
+    for (const BfclSubset& subset : bfcl_subsets()) {
+        const size_t rows = subset.name == "irrelevance" ? 229 : subset.rows;
+        std::string questions, answers;
+        for (size_t i = 0; i < rows; ++i) {
+            questions += MadeUpBfcl::question(subset.name, i) + "\n";
+            answers += MadeUpBfcl::answer(subset.name, i) + "\n";
+        }
+        folder.write(subset.name, questions);
+        if (subset.wants_calls()) folder.write_answers(subset.name, answers);
+    }
+    const BfclPhase phase(read_bfcl_samples(folder.path()));
+    EXPECT_EQ(scores_json(phase.scores())["missing"].dump(), R"({"irrelevance":2})");
+    EXPECT_EQ(phase.size(), 993u);
+}
+
 TEST(BfclPhase, ResultsArePercentages) {
     const BfclScores scores = phase_with(MadeUpBfcl(10), kRight).scores();
     nlohmann::ordered_json json = scores_json(scores);
@@ -108,15 +127,19 @@ TEST(BfclPhase, ResultsArePercentages) {
     EXPECT_EQ(json["categories"].dump(), R"({"non_live":75.0,"live":60.0,"hallucination":85.0})");
     EXPECT_EQ(json["subsets"]["simple_java"].dump(), R"({"score":60.0,"right":6,"answered":10,"asked":10})");
     json["wall_s"] = 12.3456;
-    const nlohmann::ordered_json entry = accuracy_entry(json);
+    nlohmann::ordered_json entry = accuracy_entry(json);
     EXPECT_EQ(entry["dataset_name"], "bfcl_v4::function_calling");
     EXPECT_DOUBLE_EQ(entry["score"].get<double>(), 85.0 / 120);
     EXPECT_EQ(entry["unit_samples"], 120);
-    EXPECT_EQ(entry["complete"], true);
     EXPECT_EQ(entry["duration_s"], 12.346);
     EXPECT_EQ(entry["breakdown"]["overall_accuracy"], 70.83);
     EXPECT_EQ(entry["breakdown"]["normalized_single_turn_score"], 73.33);
     EXPECT_EQ(entry["breakdown"]["subset_scores"]["parallel_multiple"], 50.0);
+    EXPECT_EQ(entry["complete"], false);
+    EXPECT_EQ(json["missing"]["simple_python"], 238);
+    json["missing"] = nlohmann::ordered_json::object();
+    entry = accuracy_entry(json);
+    EXPECT_EQ(entry["complete"], true);
 }
 
 }  // namespace

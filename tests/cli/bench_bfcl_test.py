@@ -76,6 +76,8 @@ class BenchBfclTest(ProgramCase):
         self.assertEqual([row["id"] for row in rows], [f"{subset}_{i}" for subset in SUBSETS for i in range(2)])
         self.assertTrue(all(row["score"] == 1 and "reason" not in row for row in rows))
         self.assertIn("100.00 (24 of 24)", done.stdout.decode())
+        self.assertEqual((sum(bfcl["missing"].values()), bfcl["missing"]["live_simple"]), (995 - 24, 23))
+        self.assertIn("BFCL DATA NOT WHOLE        971 questions are missing: simple_python 246, ", done.stdout.decode())
         self.assertNotIn("IoU", done.stdout.decode())
         self.assertEqual(results["setup"]["bfcl"], {"path": data, "questions": 24})
         self.assertIsNone(results["setup"]["data"])
