@@ -235,6 +235,7 @@ bool OutputParser::advance_call_head() {
     if (call == Verdict::yes && held_[begin] == '<') return begin_function(begin + kFunction.size());
     if (call == Verdict::yes) {
         looked_ = begin;
+        json_ = {};
         state_ = State::json_call;
         return true;
     }
@@ -252,9 +253,13 @@ bool OutputParser::advance_call_head() {
 bool OutputParser::advance_json_call() {
     const size_t at = next_mark(looked_);
     const bool at_end = at == held_.size();
+    json_.feed(std::string_view(held_).substr(looked_, at - looked_));
+    const bool may_be_whole = json_.may_be_whole();
+    json_.feed(std::string_view(held_).substr(at, 1));  // the mark, where there is one
     looked_ = at_end ? at : at + 1;
     if (at_end && !ended_) return false;
     if (!at_end && held_[at] != byte_of(ReplyMark::end_tool_call)) return true;
+    if (!may_be_whole && !at_end) return true;
     const auto calls = hermes_calls(spelled(std::string_view(held_).substr(0, at)));
     for (const auto& [name, arguments] : calls) {
         if (state_ == State::done) break;

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/python_literal.h"
 #include "text/tool_types.h"
 
 namespace colugo {
@@ -125,8 +126,9 @@ class OutputParser {
 
     Options options_;
     State state_;
-    std::string held_;   // what is not decided yet; a mark is one byte that UTF-8 does not have
-    size_t looked_ = 0;  // bytes of it that need no second look
+    std::string held_;      // what is not decided yet; a mark is one byte that UTF-8 does not have
+    size_t looked_ = 0;     // bytes of it that need no second look
+    LiteralProgress json_;  // of a Hermes call: its looked_ bytes
     bool ended_ = false, cut_ = false;
     std::vector<ReplyPiece>* out_ = nullptr;
     bool thought_ = false, thought_begun_ = false, content_begun_ = false;

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kMostNesting = 128;
+constexpr std::string_view kBlanks = " \t\r\n";
 
 // Thrown inside, where the text is no literal.
 struct NoLiteral {};
@@ -34,7 +35,7 @@ class LiteralParser {
         at_ += word.size();
         return true;
     }
-    void skip_blanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
+    void skip_blanks() { at_ = std::min(text_.find_first_not_of(kBlanks, at_), text_.size()); }
 
     ordered_json parse_value(int nesting) {
         if (nesting > kMostNesting) throw NoLiteral();
@@ -162,6 +163,27 @@ ordered_json parse_literal(std::string_view text) {
         return LiteralParser(text).parse();
     } catch (const NoLiteral&) {
         return ordered_json(ordered_json::value_t::discarded);
+    }
+}
+
+void LiteralProgress::feed(std::string_view text) {
+    for (const char byte : text) {
+        if (state_ == State::broken) return;
+        if (state_ == State::escaped) {
+            state_ = State::in_string;
+        } else if (state_ == State::in_string) {
+            if (byte == '\\') state_ = State::escaped;
+            if (byte == quote_) state_ = State::open;
+        } else if (state_ == State::closed) {
+            if (kBlanks.find(byte) == kBlanks.npos) state_ = State::broken;
+        } else if (byte == '"' || byte == '\'') {
+            quote_ = byte;
+            state_ = State::in_string;
+        } else if (byte == '[' || byte == '{' || byte == '(') {
+            ++nesting_;
+        } else if ((byte == ']' || byte == '}' || byte == ')') && --nesting_ == 0) {
+            state_ = State::closed;
+        }
     }
 }
 

@@ -357,6 +357,29 @@ TEST(OutputParser, HermesCalls) {
     EXPECT_EQ(cut, Parsed());
 }
 
+// Marks behind an object that has not ended, and behind one that has and is no call: none of them ends the call.
+// Reading the object again at each would take hours.
+TEST(OutputParser, ManyEndsOfAHermesCallThatHasNone) {
+    constexpr size_t kMarks = 100'000;
+    for (const std::string& begin : {"{\"name\": \"get_ip\", \"arguments\": {\"a\": \"" + std::string(100'000, 'x'),
+                                     "{\"a\": \"" + std::string(100'000, 'x') + "\"}"}) {
+        OutputParser parser({.tools = &tools()});
+        std::vector<ReplyPiece> pieces;
+        parser.feed(ReplyMark::tool_call, pieces);
+        parser.feed(begin, pieces);
+        std::string text = "<tool_call>" + begin;
+        for (size_t i = 0; i < kMarks; ++i) {
+            parser.feed(ReplyMark::end_tool_call, pieces);
+            text += "</tool_call>";
+        }
+        EXPECT_TRUE(pieces.empty());
+        parser.finish(false, pieces);
+        Parsed parsed;
+        gather(pieces, parsed);
+        EXPECT_TRUE(parsed.content == text && parsed.calls.empty());
+    }
+}
+
 // Outputs put together from parts of calls, with parts gone, doubled and out of place.
 TEST(OutputParser, PiecesNeverMatterInMutatedOutputs) {
     const std::vector<std::string> parts = {"<tool_call>",
@@ -381,6 +404,8 @@ TEST(OutputParser, PiecesNeverMatterInMutatedOutputs) {
                                             "12",
                                             "caf\xC3\xA9 \xE4\xBB\x8A",
                                             "{\"name\": \"get_ip\", \"arguments\": {}}",
+                                            "{\"name\": \"get_ip\", \"arguments\": {\"a\": \"",
+                                            "\"}}",
                                             "{",
                                             " ",
                                             "text",

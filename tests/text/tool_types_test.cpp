@@ -115,5 +115,26 @@ TEST(Literal, IsJsonOrPythons) {
     EXPECT_TRUE(parse_literal(std::string(100000, '(')).is_discarded());
 }
 
+// What may be whole is parsed, and what may not is none.
+TEST(Literal, MayBeWholeWhereItIsAValue) {
+    for (const std::string text : {R"({"a": [1, {"b": "}]\\\""}], "c": "it's"})", R"( )",
+                                   "{'a': ('\"}', 1,), 'b': '\\''} \n", "[]{}", "[1] ]", R"({"a": "\"}"} "more")"}) {
+        LiteralProgress whole, bytes;
+        size_t values = 0;
+        for (size_t at = 0; at < text.size(); ++at) {
+            bytes.feed(text.substr(at, 1));
+            const bool value = !parse_literal(text.substr(0, at + 1)).is_discarded();
+            EXPECT_EQ(bytes.may_be_whole(), value) << text.substr(0, at + 1);
+            values += value;
+        }
+        whole.feed(text);
+        EXPECT_EQ(whole.may_be_whole(), bytes.may_be_whole()) << text;
+        EXPECT_EQ(values > 0, text != " ") << text;
+    }
+    LiteralProgress mixed;
+    mixed.feed("[}");
+    EXPECT_TRUE(mixed.may_be_whole());  // which parse_literal then denies
+}
+
 }  // namespace
 }  // namespace colugo
