@@ -177,6 +177,10 @@ class Builder {
 };
 
 ordered_json parse(std::string_view text) {
+    // The library would take it for the end.
+    if (const size_t zero = text.find('\0'); zero != text.npos) {
+        refuse("invalid_json", "", "the body is not JSON: byte {}: a zero byte", zero);
+    }
     const RepairedText repaired(text);
     Builder builder(repaired);
     ordered_json::sax_parse(repaired.text(), &builder);

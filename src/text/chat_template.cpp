@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "text/compact_json.h"
 #include "text/jinja_evaluator.h"
 #include "text/jinja_fault.h"
 #include "text/utf8.h"
@@ -107,7 +108,7 @@ void prepare_call(ordered_json& call, const std::string& path) {
     if (!arguments->is_string()) refuse_field(where + ".arguments", &*arguments, "an object, or its JSON text");
     const std::string text = arguments->get<std::string>();
     const bool blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
-    ordered_json parsed = blank ? ordered_json::object() : ordered_json::parse(text, nullptr, false);
+    ordered_json parsed = blank ? ordered_json::object() : parse_json(text);
     if (!parsed.is_object()) {
         fail(ErrorCode::invalid_argument, "{}.arguments is not the text of a JSON object", where);
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/compact_json.h"
 #include "text/jinja_fault.h"
 #include "text/jinja_operators.h"
 #include "text/jinja_print.h"
@@ -256,7 +257,7 @@ Value from_json(Runtime& runtime, const Value& input, const Arguments& arguments
     Parameters("from_json", arguments, {});
     const Text& text = require_text(input, "from_json");
     runtime.charge_bytes(text.size());
-    const auto json = nlohmann::ordered_json::parse(text.bytes(), nullptr, false);
+    const auto json = parse_json(text.bytes());
     if (json.is_discarded()) fault("from_json was given a text that is not JSON");
     return Value::from_json(json);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "text/compact_json.h"
 #include "text/utf8.h"
 
 namespace colugo {
@@ -158,7 +159,7 @@ bool is_deep(std::string_view text) {
 
 ordered_json parse_literal(std::string_view text) {
     if (is_deep(text)) return ordered_json(ordered_json::value_t::discarded);
-    if (ordered_json value = ordered_json::parse(text, nullptr, false); !value.is_discarded()) return value;
+    if (ordered_json value = parse_json(text); !value.is_discarded()) return value;
     try {
         return LiteralParser(text).parse();
     } catch (const NoLiteral&) {

@@ -92,6 +92,7 @@ TEST(JsonText, NamesTheByteAtFault) {
         SCOPED_TRACE(body);
         EXPECT_THAT(parse_problem(body), HasSubstr(std::string("the body is not JSON: ") + place + ":"));
     }
+    EXPECT_THAT(parse_problem(std::string("{}\0x", 4)), HasSubstr("the body is not JSON: byte 2: a zero byte"));
 }
 
 TEST(JsonText, ARefusalDoesNotRepeatTheBody) {

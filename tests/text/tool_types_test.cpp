@@ -101,6 +101,7 @@ TEST(ArgumentJson, TakesTheTypeThatFits) {
               R"({"a":[true,null,[1,2]],"b":"it's"})");
     EXPECT_EQ(json("007", Types::integer), "\"007\"");
     EXPECT_EQ(json("", Types::integer), "\"\"");
+    EXPECT_EQ(json(std::string("1\0}", 3), Types::integer), "\"1\\u0000}\"");
     EXPECT_EQ(json("a\"\n\x01", Types::string), "\"a\\\"\\n\\u0001\"");
 }
 
@@ -112,6 +113,7 @@ TEST(Literal, IsJsonOrPythons) {
         EXPECT_TRUE(parse_literal(none).is_discarded()) << none;
     }
     EXPECT_TRUE(parse_literal(std::string(100000, '[')).is_discarded());
+    EXPECT_TRUE(parse_literal(std::string_view("{}\0", 3)).is_discarded());
     EXPECT_TRUE(parse_literal(std::string(100000, '(')).is_discarded());
 }
 
