@@ -87,6 +87,8 @@ class IndexPageTest(ProgramCase):
             self.assertEqual(self.browser.value("[...document.querySelectorAll('.text pre')].map(one => one.textContent)"),
                              ["print(1 < 2)\n", "open end"])
             self.assertFalse(self.browser.value("document.querySelector('details').open"))
+            for _ in range(2):  # on, and off
+                self.browser.click("think")
             self.browser.type("Go on")
             self.wait_for_text("And more.")
             self.assertTrue(until(lambda: self.tile("running") == "0" and self.tile("ttft") != "–"))
@@ -96,6 +98,8 @@ class IndexPageTest(ProgramCase):
                     if request["request"]["method"] == "POST"]
             self.assertEqual([message["role"] for message in sent[1]["messages"]], ["user", "assistant", "user"])
             self.assertEqual(sent[1]["messages"][1]["content"], code)
+            self.assertNotIn("chat_template_kwargs", sent[0])
+            self.assertEqual(sent[1]["chat_template_kwargs"], {"enable_thinking": False})
             for url in self.browser.asked():
                 self.assertTrue(url.startswith((f"http://127.0.0.1:{server.port}/", "data:")), url)
             self.assertFalse(any("evil" in url for url in self.browser.asked()))
@@ -175,7 +179,6 @@ class IndexPageTest(ProgramCase):
         with Server(COLUGO, "--reasoning", "off", "--temp", 0, "-c", 32768) as server:
             self.browser.call("Emulation.setDeviceMetricsOverride", width=1000, height=720, deviceScaleFactor=1, mobile=False)
             self.browser.open(f"http://127.0.0.1:{server.port}/")
-            self.browser.click("think")
             for text in ("Where under src/planner is `close_orbit` defined? Show 20 lines of it.",
                          "Find where under lib/telescope `point_mirror` is called."):
                 before = self.talk().count("tok/s")

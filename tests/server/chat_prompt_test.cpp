@@ -24,13 +24,17 @@ class FamilyTemplate : public ::testing::TestWithParam<const char*> {
         if (!template_) GTEST_SKIP() << "no " << path;
     }
 
+    // With thinking, which the templates have different defaults for.
     std::string prompt(const std::string& messages, const std::string& fields = "{}") const {
-        return prompt_of(*template_, conversation(messages, fields));
+        RequestDefaults defaults = test_defaults();
+        defaults.thinking = true;
+        return prompt_of(*template_, conversation(messages, fields, defaults));
     }
     // The same for what can be said in one way only: no rule of ours.
     std::string plain_prompt(const std::string& messages) const {
         ChatInput input;
         input.messages = *parse_json_text(messages);
+        input.extra["enable_thinking"] = true;
         return template_->render(input).text;
     }
 
@@ -152,6 +156,18 @@ TEST_P(FamilyTemplate, ThinkingIsTurnedOffPerRequest) {
     EXPECT_THAT(prompt("[" + kUser + "]", off), EndsWith("<think>\n\n</think>\n\n"));
     EXPECT_EQ(prompt("[" + kUser + "]", R"({"reasoning_effort": "none"})"), prompt("[" + kUser + "]", off));
     EXPECT_EQ(prompt("[" + kUser + "]", R"({"reasoning_effort": "high"})"), open);
+}
+
+TEST(NanoTemplate, ThinksOnlyWhereItIsToldTo) {
+    const ModelText nano(COLUGO_SOURCE_DIR "/models/nano");
+    const auto prompt = [&](const std::string& fields) {
+        return render_prompt(nano, conversation("[" + kUser + "]", fields)).text;
+    };
+    const std::string closed = kThinking + "\n</think>\n\n";
+    EXPECT_THAT(prompt("{}"), EndsWith(closed));
+    EXPECT_THAT(prompt(R"({"enable_thinking": false})"), EndsWith(closed));
+    EXPECT_THAT(prompt(R"({"enable_thinking": true})"), EndsWith(kThinking));
+    EXPECT_THAT(prompt(R"({"reasoning_effort": "low"})"), EndsWith(kThinking));
 }
 
 TEST_P(FamilyTemplate, ATextAtTheEndIsGoneOnWith) {

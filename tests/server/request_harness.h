@@ -50,10 +50,11 @@ inline CompletionRequest completion(const std::string& fields = "{}") {
     return read_completion_request(completion_body(fields), test_defaults());
 }
 // messages: JSON of a list.
-inline ChatRequest conversation(const std::string& messages, const std::string& fields = "{}") {
+inline ChatRequest conversation(const std::string& messages, const std::string& fields = "{}",
+                                const RequestDefaults& defaults = test_defaults()) {
     ordered_json body = parse_request_body(fields);
     body["messages"] = *parse_json_text(messages);
-    return read_chat_request(body, test_defaults());
+    return read_chat_request(body, defaults);
 }
 
 // The ApiError that `body` throws; a failure of the test when it throws none.

@@ -52,6 +52,14 @@ class Traces(unittest.TestCase):
         for seed in range(120):
             messages, tools = traces.trace(seed, seed % 3)
             self.assertEqual(chat.render(messages, tools), template.render(messages=messages, tools=tools))
+        for told, end in (({}, "\n</think>\n\n"), ({"enable_thinking": False}, "\n</think>\n\n"), ({"enable_thinking": True}, "")):
+            text = template.render(messages=messages, tools=tools, add_generation_prompt=True, **told)
+            self.assertEqual(text, chat.render(messages, tools) + "<|im_start|>assistant\n<think>\n" + end)
+
+    def test_the_models_have_the_template(self):
+        for model in ("nano", "nano-bf16"):
+            with open(os.path.join(ROOT, "models", model, "chat_template.jinja"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), chat.TEMPLATE)
 
 
 class Scoring(unittest.TestCase):

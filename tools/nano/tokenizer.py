@@ -9,6 +9,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
+import chat
 import checkpoint_tokenizer as family
 from colugo_safetensors import write_json, write_text
 
@@ -39,7 +40,7 @@ def train(texts, folder, vocab_size):
     merges = [pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"]]
     write_json(os.path.join(folder, "tokenizer.json"), family.tokenizer_json(vocab, merges, added))
     write_json(os.path.join(folder, "tokenizer_config.json"), family.tokenizer_config(added))
-    write_text(os.path.join(folder, "chat_template.jinja"), family.CHAT_TEMPLATE)
+    write_text(os.path.join(folder, "chat_template.jinja"), chat.TEMPLATE)
 
 
 def _pieces(texts):
