@@ -65,7 +65,7 @@ void functions(GrammarBuilder& builder, std::span<const CallTool> tools, uint32_
 
 // The calls of a reply, up to its end; where the first of them is, behind the token that opens it.
 uint32_t calls(GrammarBuilder& builder, std::span<const CallTool> tools, const CallRules& rules) {
-    if (rules.choice == CallRules::Choice::none || tools.empty()) return ByteGrammar::kNowhere;
+    if (tools.empty()) return ByteGrammar::kNowhere;
     const uint32_t inside = builder.add_node(), end = builder.add_node(), called = builder.add_node();
     functions(builder, tools, inside, end);
     builder.token(end, rules.close, called);
@@ -91,6 +91,29 @@ ByteGrammar with_calls(GrammarBuilder& builder, uint32_t answer, bool free, std:
     return builder.finish(start);
 }
 
+// Any text, in which the tokens of calls and thoughts are none; behind thoughts where the reply begins within or with
+// some.
+ByteGrammar text_without_calls(const CallRules& rules, int32_t thought_end) {
+    GrammarBuilder builder;
+    const auto free_node = [&] {
+        const uint32_t node = builder.add_node();
+        builder.node(node).any = true;
+        builder.node(node).accepts = true;
+        for (const int32_t token : {rules.open, rules.close, rules.think}) {
+            if (token != kNoToken) builder.token(node, token, ByteGrammar::kNowhere);
+        }
+        return node;
+    };
+    const uint32_t answer = free_node(), thoughts = free_node();
+    const int32_t end = thought_end != kNoToken ? thought_end : rules.end_think;
+    if (end != kNoToken) builder.token(thoughts, end, answer);
+    if (thought_end != kNoToken) return builder.finish(thoughts);
+    const uint32_t start = builder.add_node();
+    builder.empty(start, answer);
+    if (rules.think != kNoToken) builder.token(start, rules.think, thoughts);
+    return builder.finish(start);
+}
+
 void check(const CallRules& rules) {
     COLUGO_CHECK(rules.open != kNoToken && (rules.choice == CallRules::Choice::none || rules.close != kNoToken));
 }
@@ -108,6 +131,7 @@ ByteGrammar json_object_grammar(int32_t thought_end) {
 ByteGrammar call_grammar(std::span<const CallTool> tools, const CallRules& rules, int32_t thought_end) {
     check(rules);
     const bool required = rules.choice == CallRules::Choice::required;
+    if (rules.choice == CallRules::Choice::none) return text_without_calls(rules, thought_end);
     if (tools.empty() && required) fail(ErrorCode::invalid_argument, "a tool call is required, but there are no tools");
     GrammarBuilder builder;
     const uint32_t answer = builder.add_node();

@@ -33,13 +33,17 @@ struct CallRules {
     enum class Choice {
         automatic,  // free text; a call that is begun, even inside thoughts, is one of a tool
         required,   // nothing but calls, at least one. A named function: required, of that one, not parallel
-        none,       // free text without a call
+        none,       // free text without a call, and without a thought but in its place, at the reply's begin
     };
     Choice choice = Choice::automatic;
     bool parallel = true;  // more than one call
     // Control tokens: <tool_call> and </tool_call>.
     int32_t open = kNoToken;
     int32_t close = kNoToken;
+    // <think> and </think>, where there are such; for none alone, since what would have opened a call must open nothing
+    // else that is no text.
+    int32_t think = kNoToken;
+    int32_t end_think = kNoToken;
 };
 
 // Calls in the model's own syntax, their parameters in the order of the schema:

@@ -127,7 +127,9 @@ CallRules ReplyForms::call_rules(const ToolFields& fields) const {
                                            : CallRules::Choice::automatic,
             .parallel = fields.parallel_calls && kind != Kind::named,
             .open = tokenizer_.find("<tool_call>").value(),
-            .close = tokenizer_.find("</tool_call>").value()};
+            .close = tokenizer_.find("</tool_call>").value(),
+            .think = tokenizer_.find("<think>").value_or(kNoToken),
+            .end_think = tokenizer_.find("</think>").value_or(kNoToken)};
 }
 
 std::shared_ptr<TokenGrammar> ReplyForms::calls(const ToolFields& fields, int32_t thought_end) {
@@ -137,7 +139,8 @@ std::shared_ptr<TokenGrammar> ReplyForms::calls(const ToolFields& fields, int32_
     if (kind == Kind::automatic && std::none_of(tools.begin(), tools.end(), is_strict)) return nullptr;
     if (kind == Kind::none) {
         if (!has_call_tokens()) return nullptr;
-        return cache_.get("none", [&] { return call_grammar({}, call_rules(fields), kNoToken); });
+        return cache_.get(thought_end == kNoToken ? "none" : "none behind a thought",
+                          [&] { return call_grammar({}, call_rules(fields), thought_end); });
     }
     const CallRules rules = call_rules(fields);
     const auto grammar_of = [&](bool strict) {

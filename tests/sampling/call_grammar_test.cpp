@@ -202,8 +202,40 @@ TEST(CallGrammar, ForbidsCallsWhereThereAreNone) {
         TokenGrammar grammar = choice == Choice::none ? calls({{"f", nullptr}}, choice) : calls({}, choice);
         EXPECT_TRUE(accepts(grammar, "Hello <tool_call>"));
         EXPECT_FALSE(begins(grammar, "Hello <+>"));
+        EXPECT_EQ(begins(grammar, "Hello <->"), choice == Choice::automatic);
         EXPECT_FALSE(grammar.allowed(grammar.start()).contains(testing::tool_open()));
-        EXPECT_EQ(grammar.allowed(grammar.start()).count(), testing::vocabulary()->all().count() - 1);
+        EXPECT_EQ(grammar.allowed(grammar.start()).count(),
+                  testing::vocabulary()->all().count() - (choice == Choice::none ? 2 : 1));
+    }
+}
+
+TEST(CallGrammar, LeavesThoughtsInTheirPlaceWhereThereAreNoCalls) {
+    const int32_t think = testing::other_control(), end_think = testing::thought_end();
+    for (const int32_t thought_end : {kNoToken, end_think}) {
+        TokenGrammar grammar = testing::token_grammar(call_grammar({},
+                                                                   {.choice = Choice::none,
+                                                                    .open = testing::tool_open(),
+                                                                    .close = testing::tool_close(),
+                                                                    .think = think,
+                                                                    .end_think = end_think},
+                                                                   thought_end));
+        const auto goes_on = [&](const std::vector<int32_t>& tokens) {
+            return testing::state_after(grammar, tokens).has_value();
+        };
+        const bool begins_thinking = thought_end != kNoToken;
+        EXPECT_EQ(goes_on({think}), !begins_thinking);
+        std::vector<int32_t> tokens = begins_thinking ? std::vector<int32_t>{'H'} : std::vector<int32_t>{think, 'H'};
+        EXPECT_TRUE(goes_on(tokens));
+        for (const int32_t behind : {int32_t{'H'}, end_think, int32_t{'H'}}) {
+            tokens.push_back(behind);
+            EXPECT_TRUE(goes_on(tokens));
+            for (const int32_t other : {think, testing::tool_open(), testing::tool_close()}) {
+                std::vector<int32_t> longer = tokens;
+                longer.push_back(other);
+                EXPECT_FALSE(goes_on(longer)) << other;
+            }
+        }
+        EXPECT_FALSE(goes_on({'H', think}));
     }
 }
 
