@@ -47,6 +47,12 @@ std::string document(const ordered_json& json) {
     return json.dump(2, ' ', false, Handler::replace) + "\n";
 }
 
+// Something to say first, to which the model that comes with the program has an answer too.
+std::string first_words(const ServedEndpoint& endpoint) {
+    const bool is_nano = endpoint.model == "nano" || endpoint.model == "nano-bf16";
+    return is_nano ? "Where under src/planner is `close_orbit` defined? Show 20 lines of it." : "Hello";
+}
+
 std::string aider(const ServedEndpoint& endpoint) {
     return fmt::format("export OPENAI_API_BASE={} OPENAI_API_KEY={}\naider --model {} --no-show-model-warnings\n",
                        shell_word(endpoint.url), shell_key(endpoint), shell_word("openai/" + endpoint.model));
@@ -71,8 +77,8 @@ std::string continue_dev(const ServedEndpoint& endpoint) {
 }
 
 std::string curl(const ServedEndpoint& endpoint) {
-    const ordered_json hello = {{"role", "user"}, {"content", "Hello"}};
-    const ordered_json body = {{"model", endpoint.model}, {"messages", ordered_json::array({hello})}};
+    const ordered_json message = {{"role", "user"}, {"content", first_words(endpoint)}};
+    const ordered_json body = {{"model", endpoint.model}, {"messages", ordered_json::array({message})}};
     std::string text =
         fmt::format("curl {} -H 'Content-Type: application/json'", shell_word(endpoint.url + "/chat/completions"));
     if (endpoint.wants_key) text += fmt::format(" -H \"Authorization: Bearer ${}\"", kKeyVariable);
@@ -94,7 +100,7 @@ std::string openai_python(const ServedEndpoint& endpoint) {
     std::string text = endpoint.wants_key ? "import os\n\n" : "";
     text += fmt::format("from openai import OpenAI\n\nclient = OpenAI(base_url={}, api_key={})\n", quoted(endpoint.url),
                         key);
-    text += fmt::format("messages = [{{\"role\": \"user\", \"content\": \"Hello\"}}]\n");
+    text += fmt::format("messages = [{{\"role\": \"user\", \"content\": {}}}]\n", quoted(first_words(endpoint)));
     text +=
         fmt::format("reply = client.chat.completions.create(model={}, messages=messages)\n", quoted(endpoint.model));
     return text + "print(reply.choices[0].message.content)\n";
@@ -144,7 +150,8 @@ std::string roo(const ServedEndpoint& endpoint) {
 }
 
 std::string zed(const ServedEndpoint& endpoint) {
-    // Zed asks for a context; where it is unknown, the smallest that an agent can work with.
+    // Zed asks for a context; where it is unknown, the smallest that an agent can work with. The key's variable is the
+    // provider's name with _API_KEY.
     constexpr int64_t kSmall = 32768;
     const ordered_json model = {
         {"name", endpoint.model},
@@ -177,7 +184,11 @@ constexpr std::array kClients = {
            opencode},
     Client{"qwen-code", "This belongs in ~/.qwen/settings.json.", qwen_code},
     Client{"roo", "Save this as a file and import it in Roo Code's settings, which then has room for a key.", roo},
-    Client{"zed", "This belongs in Zed's settings.json.", zed},
+    Client{
+        "zed",
+        "This belongs in Zed's settings.json (max_tokens is the context, and 32768 where that is not known); the key, "
+        "any word where none is wanted, in Zed's settings of language models or in COLUGO_API_KEY.",
+        zed},
 };
 
 struct OtherApi {

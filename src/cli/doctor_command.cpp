@@ -144,19 +144,22 @@ ServedEndpoint DoctorCommand::endpoint() const {
     const auto note = [](const std::string& sentence) {
         write_note(fmt::format("colugo: note: {}\n", on_one_line(sentence)));
     };
+    const std::string unknown = endpoint.model.empty()
+                                    ? "the context stays unknown, and the model's name is taken to be nano (--model)"
+                                    : "the context stays unknown";
     const std::optional<ServedModelAnswer> answer = ask_served_model(endpoint.url, api_key_, model_name_);
     if (wants_tls(endpoint.url)) {
         note(
-            fmt::format("colugo speaks no TLS, so {} is not asked and the context stays unknown: --url with the "
-                        "http://HOST:PORT of the server behind it, where it can be reached, tells it",
-                        endpoint.url));
+            fmt::format("colugo speaks no TLS, so {} is not asked, and {}: --url with the http://HOST:PORT of the "
+                        "server behind it, where it can be reached, tells it",
+                        endpoint.url, unknown));
     } else if (!answer) {
-        note(fmt::format("no server answers at {}: the context stays unknown", endpoint.url));
+        note(fmt::format("no server answers at {}: {}", endpoint.url, unknown));
     } else if (answer->wants_key) {
         endpoint.wants_key = true;
         note(api_key_.empty()
-                 ? "the server wants a key: with COLUGO_API_KEY set, its model and context can be asked for"
-                 : "the server does not take this key");
+                 ? fmt::format("the server wants a key: with COLUGO_API_KEY set it tells more; now {}", unknown)
+                 : fmt::format("the server does not take this key: {}", unknown));
     } else {
         endpoint.model = answer->name;
         endpoint.context = answer->context;

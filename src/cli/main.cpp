@@ -56,7 +56,7 @@ Outcome execute(const std::vector<Command>& commands) {
     for (const Command& command : commands) {
         if (command.app->parsed()) return command.execute();
     }
-    throw CLI::RequiredError("A command (run, chat, serve, quantize, eval, bench, inspect, doctor)");
+    throw CLI::RequiredError("A command");
 }
 
 void note_misspelt_variables(const CLI::App& app) {
@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
     add_settings_sources(app, all);
     try {
         app.parse(all);
+        if (app.get_subcommands().empty()) write_note(app.help());  // which lists them
         note_misspelt_variables(app);
         switch (execute(commands)) {
             case Outcome::success:

@@ -258,7 +258,7 @@ class ErrorTest(CommandTest):
         self.refuse("run", "-m", TINY, "--messages", path, words=["chat_template.jinja"])
 
     def test_usage(self):
-        for arguments in ((), ("fly",), ("run",), ("run", "-m", TINY), ("run", "-m", TINY, "Hi", "--bogus"),
+        for arguments in (("fly",), ("run",), ("run", "-m", TINY), ("run", "-m", TINY, "Hi", "--bogus"),
                           ("run", "-m", TINY, "Hi", "--prompt-ids", "1"), ("run", "-m", TINY, "Hi", "-n", "many"),
                           ("run", "-m", TINY, "Hi", "--compute", "f8"), ("run", "-m", TINY, "Hi", "-t", "-1"),
                           ("run", "-m", TINY, "--raw", "--prompt-ids", "1"), ("inspect",),
@@ -424,6 +424,12 @@ class SettingsTest(CommandTest):
 
 
 class ToolsTest(CommandTest):
+    def test_without_a_command_the_commands_are_shown(self):
+        done = colugo()
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        for line in (r"  serve +\S", r"  man +\S", r"  completion +\S", "colugo: A command is required"):
+            self.assertRegex(done.stderr.decode(), "(?m)^" + line)
+
     def test_version_and_help(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^colugo \d+\.\d+\.\d+\n$")
         self.assertIn(b"inspect", self.succeed("--help").stdout)

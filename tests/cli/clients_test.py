@@ -137,12 +137,18 @@ class ClientsTest(ProgramCase):
             self.assertIn("is no address of a server", done.stderr.decode())
         behind_a_proxy = self.succeed("doctor", "--client", "opencode", "--url", "https://models.example/", "--model", "m")
         self.assertEqual(json.loads(behind_a_proxy.stdout)["provider"]["colugo"]["options"]["baseURL"], "https://models.example/v1")
-        self.assertRegex(behind_a_proxy.stderr.decode(), "colugo speaks no TLS, so https://models.example/v1 is not asked .*http://HOST:PORT")
+        self.assertRegex(behind_a_proxy.stderr.decode(), "colugo speaks no TLS, so https://models.example/v1 is not asked, and the context stays unknown: .*http://HOST:PORT")
         # Nobody listens at a port that was just given back.
         done = colugo("doctor", "--client", "opencode", "--url", f"http://127.0.0.1:{server.port}", "--model", "m")
         self.assertEqual(done.returncode, 0)
         self.assertIn("no server answers", done.stderr.decode())
         self.assertEqual(json.loads(done.stdout)["provider"]["colugo"]["models"], {"m": {"name": "m"}})
+        # Zed has to be told a context; a name that nobody said is said to be assumed.
+        done = self.succeed("doctor", "--client", "zed", "--url", f"http://127.0.0.1:{server.port}")
+        zed, = json.loads(done.stdout)["language_models"]["openai_compatible"]["colugo"]["available_models"]
+        self.assertEqual((zed["name"], zed["max_tokens"]), ("nano", 32768))
+        for word in ("context stays unknown", "name is taken to be nano", "32768", "COLUGO_API_KEY"):
+            self.assertIn(word, done.stderr.decode())
         self.assertEqual(colugo("doctor", "--url", "http://x").returncode, 2)
 
     def test_a_name_with_control_characters_is_shown_and_not_written_down(self):
