@@ -9,12 +9,15 @@ namespace colugo {
 namespace {
 
 // The handler may run on any thread.
-static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 std::atomic<bool> pressed = false;  // Ctrl-C
 std::atomic<bool> told = false;     // to end, by the system
+std::atomic<int> count = 0;
+constexpr std::initializer_list<int> kSignals = {SIGINT, SIGTERM, SIGHUP};
 
 void note_interrupt(int signal) {
     (signal == SIGINT ? pressed : told) = true;
+    ++count;
 }
 
 void catch_signal(int signal, int flags) {
@@ -27,11 +30,19 @@ void catch_signal(int signal, int flags) {
 }  // namespace
 
 void catch_interrupts() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) catch_signal(signal, static_cast<int>(SA_RESETHAND));
+    for (const int signal : kSignals) catch_signal(signal, static_cast<int>(SA_RESETHAND));
 }
 
 void catch_every_interrupt() {
     catch_signal(SIGINT, 0);
+}
+
+void catch_every_signal() {
+    for (const int signal : kSignals) catch_signal(signal, 0);
+}
+
+int signals() {
+    return count;
 }
 
 bool interrupted() {

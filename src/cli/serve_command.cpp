@@ -1,4 +1,5 @@
 // colugo serve: an endpoint of OpenAI's API for one model.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -32,6 +33,13 @@ constexpr uint64_t kMostKeyBytes = 4096;
 
 void say(const std::string& sentence) {
     write_note(fmt::format("{}\n", on_one_line(sentence)));
+}
+
+// What happens while the server is at work. The journal has the time itself.
+void say_with_time(const std::string& sentence) {
+    static const bool has_time = errors_go_to_journal();
+    const std::string line = on_one_line(sentence);
+    write_note(has_time ? line + "\n" : fmt::format("{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line));
 }
 
 bool is_loopback(const std::string& host) {
@@ -151,7 +159,7 @@ ApiServer::Options ServeCommand::api_options(const ModelText& text, const ModelC
     options.api_key = api_key();
     options.cors_origins = cors_origins_;
     options.keep_alive = std::chrono::seconds(ping_);
-    options.log = say;
+    options.log = say_with_time;
     return options;
 }
 
@@ -261,21 +269,22 @@ Outcome ServeCommand::run(const ModelText& text, const ServedModel& served, Repl
                           ApiServer::Options options) {
     ServedEndpoint endpoint{.model = served.name, .context = served.ctx_size, .wants_key = !options.api_key.empty()};
     ApiServer api(text, served, source, std::move(options));
-    catch_every_interrupt();
+    catch_every_signal();
     const auto listening = [&](uint16_t port) {
         say(fmt::format("serving {} at {}", served.name, endpoint_url(serving_.host, port)));
         endpoint.url = endpoint_url(is_any_address(serving_.host) ? "127.0.0.1" : serving_.host, port);
         show_client_settings(endpoint);
         notify_service("READY=1");
     };
-    bool stopping = false;
     const auto should_stop = [&] {
-        stopping = stopping || take_interrupt() || interrupted();
-        if (stopping) notify_service("STOPPING=1");
-        if (stopping) say("ending: replies that are being written come to their end; Ctrl-C again ends them now");
-        return stopping;
+        if (signals() == 0) return false;
+        notify_service("STOPPING=1");
+        say(api.active() == 0 ? "ending"
+                              : "ending: replies that are being written come to their end; Ctrl-C or another signal "
+                                "ends them now");
+        return true;
     };
-    serve(api, serving_, listening, should_stop, take_interrupt);
+    serve(api, serving_, listening, should_stop, [] { return signals() > 1; });
     return Outcome::success;
 }
 

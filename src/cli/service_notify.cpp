@@ -1,6 +1,8 @@
 #include "cli/service_notify.h"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,6 +25,13 @@ void notify_service(std::string_view state) {
     ::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
              static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length));
     ::close(socket);
+}
+
+bool errors_go_to_journal() {
+    const char* const stream = std::getenv("JOURNAL_STREAM");
+    struct stat file = {};
+    return stream != nullptr && ::fstat(STDERR_FILENO, &file) == 0 &&
+           fmt::format("{}:{}", file.st_dev, file.st_ino) == stream;
 }
 
 }  // namespace colugo

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/string.hpp>
 
 #include "engine/branch_points.h"
 #include "server/api_error.h"
@@ -16,17 +17,21 @@
 #include "server/index_page.h"
 #include "server/json_text.h"
 #include "server/prompt_report.h"
+#include "server/request_log.h"
 #include "text/compact_json.h"
 #include "text/detokenizer.h"
 
 namespace colugo {
 
 namespace asio = boost::asio;
+namespace beast = boost::beast;
 using nlohmann::ordered_json;
 
 namespace {
 
 constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kModels = "/v1/models/";
+constexpr size_t kMostQuoted = 200;                         // bytes of a header or a path, in a sentence
 constexpr auto kGlance = std::chrono::milliseconds(100);    // at a connection that may be gone
 constexpr auto kStepGlance = std::chrono::milliseconds(5);  // at a step that may be over
 
@@ -37,6 +42,15 @@ bool same_secret(std::string_view given, std::string_view expected) {
         difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(expected[i % expected.size()]);
     }
     return difference == 0;
+}
+
+ordered_json model_json(const ServedModel& model) {
+    return {{"id", model.name},
+            {"object", "model"},
+            {"created", model.loaded},
+            {"owned_by", "colugo"},
+            {"context_length", model.ctx_size},
+            {"max_model_len", model.ctx_size}};
 }
 
 }  // namespace
@@ -61,7 +75,12 @@ struct ApiServer::Route {
     Kind kind;
     Answer (ApiServer::*answer)(const HttpRequest&) = nullptr;
     Reply (ApiServer::*reply)(std::string_view body) = nullptr;
-    bool is_open = false;  // without a key
+    bool is_open = false;    // without a key
+    bool is_folder = false;  // of names that follow its path
+
+    bool matches(std::string_view target) const {
+        return is_folder ? target.starts_with(path) && target.size() > path.size() : target == path;
+    }
 };
 
 ApiServer::ApiServer(const ModelText& text, const ServedModel& model, ReplySource& source, Options options)
@@ -83,7 +102,7 @@ asio::awaitable<std::invoke_result_t<Body>> ApiServer::on_text_thread(Body body)
     co_return co_await asio::co_spawn(text_threads_.get_executor(), run(std::move(body)), asio::use_awaitable);
 }
 
-const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::string& allowed) {
+std::span<const ApiServer::Route> ApiServer::routes() {
     using Kind = Route::Kind;
     static const Route kRoutes[] = {
         {.method = "GET", .path = "/", .kind = Kind::quick, .answer = &ApiServer::get_page, .is_open = true},
@@ -94,6 +113,7 @@ const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::s
          .answer = &ApiServer::get_ready,
          .is_open = true},
         {.method = "GET", .path = "/v1/models", .kind = Kind::quick, .answer = &ApiServer::get_models},
+        {.method = "GET", .path = kModels, .kind = Kind::quick, .answer = &ApiServer::get_model, .is_folder = true},
         {.method = "GET", .path = "/props", .kind = Kind::quick, .answer = &ApiServer::get_properties},
         {.method = "GET", .path = "/metrics", .kind = Kind::quick, .answer = &ApiServer::get_metrics},
         {.method = "POST", .path = "/tokenize", .kind = Kind::text, .answer = &ApiServer::post_tokenize},
@@ -102,17 +122,35 @@ const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::s
         {.method = "POST", .path = "/v1/chat/completions", .kind = Kind::reply, .reply = &ApiServer::chat_reply},
         {.method = "POST", .path = "/v1/completions", .kind = Kind::reply, .reply = &ApiServer::completion_reply},
     };
+    return kRoutes;
+}
+
+const ApiServer::Route* ApiServer::find_route(const HttpRequest& request, std::string& allowed) {
     const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
-    for (const Route& route : kRoutes) {
-        if (route.path != request.path) continue;
+    for (const Route& route : routes()) {
+        if (!route.matches(request.path)) continue;
         if (route.method == method) return &route;
         allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
     }
     return nullptr;
 }
 
-std::string ApiServer::refusal(int status, std::string_view sentence) {
+// "/, /health, ..., /v1/models/NAME, ..."
+std::string ApiServer::path_list() {
+    std::string list;
+    for (const Route& route : routes()) {
+        list += fmt::format("{}{}{}", list.empty() ? "" : ", ", route.path, route.is_folder ? "NAME" : "");
+    }
+    return list;
+}
+
+std::string ApiServer::turn_away(const HttpRequest& request, int status, std::string_view sentence) {
+    log_failure(request, status, sentence);
     return compact_json(ApiError(status, "", "", std::string(sentence)).body());
+}
+
+void ApiServer::log_failure(const HttpRequest& request, int status, std::string_view reason) {
+    options_.log(failure_line(request, status, reason));
 }
 
 void ApiServer::add_cors_headers(HttpExchange& exchange) const {
@@ -150,14 +188,15 @@ asio::awaitable<void> ApiServer::handle(HttpExchange& exchange) {
     } catch (const Error& error) {
         refused = api_error(error);
     } catch (const boost::system::system_error&) {
-        throw;  // the client is gone
+        log_failure(exchange.request(), kClientLeft, "the client left before its answer");
+        throw;
     } catch (const std::bad_alloc&) {
         refused = ApiError(503, "", "", "there is not enough memory for this request");
     } catch (const std::exception& error) {
         refused = ApiError(500, "", "", fmt::format("this should not have happened: {}", error.what()));
     }
     if (!refused) co_return;
-    if (refused->status() >= 500) options_.log(fmt::format("{}: {}", exchange.request().path, refused->what()));
+    log_failure(exchange.request(), refused->status(), refused->what());
     if (exchange.has_begun()) throw *refused;  // nothing can be said any more
     if (const auto seconds = refused->retry_after_seconds()) {
         exchange.add_header("Retry-After", std::to_string(*seconds));
@@ -166,20 +205,41 @@ asio::awaitable<void> ApiServer::handle(HttpExchange& exchange) {
     co_await exchange.reply(refused->status(), kJson, compact_json(refused->body()));
 }
 
-asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
+// The endpoint that a request is for, if the request may have it.
+const ApiServer::Route& ApiServer::route_of(HttpExchange& exchange) const {
     const HttpRequest& request = exchange.request();
     std::string allowed;
     const Route* route = find_route(request, allowed);
     if ((route == nullptr || !route->is_open) && !is_allowed(request)) {
         throw ApiError(401, "invalid_api_key", "",
-                       "the API key is missing or wrong; expected the header \"Authorization: Bearer KEY\"");
+                       "the API key is missing or wrong; expected the header \"Authorization: Bearer KEY\" or "
+                       "\"X-Api-Key: KEY\"");
     }
     if (route == nullptr && !allowed.empty()) {
         exchange.add_header("Allow", allowed);
         throw ApiError(405, "method_not_allowed", "",
-                       fmt::format("{} is for {}, not for {}", request.path, allowed, request.method));
+                       fmt::format("{} is for {}, not for {}", clipped(request.path, kMostQuoted), allowed,
+                                   clipped(request.method, kMostQuoted)));
     }
-    if (route == nullptr) throw ApiError(404, "not_found", "", fmt::format("there is no {} here", request.path));
+    if (route == nullptr) {
+        throw ApiError(
+            404, "not_found", "",
+            fmt::format("there is no {} here; there are {}", clipped(request.path, kMostQuoted), path_list()));
+    }
+    const std::string& encoding = request.content_encoding;
+    if (!encoding.empty() && !beast::iequals(encoding, "identity")) {
+        exchange.add_header("Accept-Encoding", "identity");
+        throw ApiError(
+            415, "unsupported_content_encoding", "",
+            fmt::format("the header Content-Encoding is \"{}\"; expected a body as it is, and no such header",
+                        clipped(encoding, kMostQuoted)));
+    }
+    return *route;
+}
+
+asio::awaitable<void> ApiServer::answer(HttpExchange& exchange) {
+    const HttpRequest& request = exchange.request();
+    const Route* const route = &route_of(exchange);
     if (route->kind == Route::Kind::reply) {
         Reply reply = co_await on_text_thread([&] { return (this->*route->reply)(request.body); });
         co_await give(exchange, std::move(reply));
@@ -225,13 +285,14 @@ ApiServer::Answer ApiServer::get_ready(const HttpRequest&) {
 }
 
 ApiServer::Answer ApiServer::get_models(const HttpRequest&) {
-    const ordered_json model = {{"id", model_.name},
-                                {"object", "model"},
-                                {"created", model_.loaded},
-                                {"owned_by", "colugo"},
-                                {"context_length", model_.ctx_size},
-                                {"max_model_len", model_.ctx_size}};
-    return {compact_json({{"object", "list"}, {"data", ordered_json::array({model})}})};
+    return {compact_json({{"object", "list"}, {"data", ordered_json::array({model_json(model_)})}})};
+}
+
+ApiServer::Answer ApiServer::get_model(const HttpRequest& request) {
+    const std::string name = percent_decoded(std::string_view(request.path).substr(kModels.size()));
+    if (name == model_.name) return {compact_json(model_json(model_))};
+    throw ApiError(404, "model_not_found", "model",
+                   fmt::format("there is no model {} here; there is {}", clipped(name, kMostQuoted), model_.name));
 }
 
 ApiServer::Answer ApiServer::get_properties(const HttpRequest&) {
@@ -280,7 +341,10 @@ asio::awaitable<void> ApiServer::give_prompt(HttpExchange& exchange) {
     std::future<CacheManager::Lookup> found = source_.look_up(report->prefix());
     asio::steady_timer timer(co_await asio::this_coro::executor);
     while (found.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-        if (exchange.is_closed()) co_return;
+        if (exchange.is_closed()) {
+            log_failure(exchange.request(), kClientLeft, "the client left before its answer");
+            co_return;
+        }
         if (interrupted_) throw ApiError(503, "server_shutting_down", "", "the server is shutting down");
         timer.expires_after(kStepGlance);
         co_await timer.async_wait(asio::use_awaitable);
@@ -393,11 +457,8 @@ std::string error_events(const ApiError& error) {
     return event_text(error.body()) + "data: [DONE]\n\n";
 }
 
-std::string request_line(const std::string& path, const std::string& id, const RequestResult& result,
-                         const std::string& end, double seconds) {
-    return fmt::format("{} {}: {} prompt tokens, {} cached; {} new at {:.1f} tok/s; {}; {:.2f} s", path, id,
-                       result.prompt_tokens, result.cached_tokens, result.generated_tokens,
-                       result.decode_tokens_per_second(), end, seconds);
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Why a reply that ended is none, if so.
@@ -417,40 +478,64 @@ asio::awaitable<void> ApiServer::give(HttpExchange& exchange, Reply reply) {
     ReplyBody body(text_.tokenizer(), std::move(reply.body));
     const std::vector<int32_t> prompt = reply.request.prompt;
     Submission submission(source_, active_, std::move(reply.request), channel);
-    if (stream) {
-        co_await exchange.begin_events();
-        co_await exchange.send(body.begin());
+    std::optional<RequestResult> result;
+    int64_t read = 0;
+    std::string_view left = "the client left";
+    try {
+        result = co_await follow(exchange, stream, body, submission, *channel, read);
+    } catch (const boost::system::system_error& error) {
+        if (error.code() == beast::error::timeout) left = "the client took nothing for too long";
     }
-    const std::optional<RequestResult> result = co_await follow(exchange, stream, body, submission, *channel);
+    const double seconds = seconds_since(reply.arrived);
     if (!result) {
         metrics_.record_abort();
+        log_failure(exchange.request(), kClientLeft,
+                    fmt::format("{} after {:.2f} s: {}, {} of {} prompt tokens read, {} new", left, seconds, body.id(),
+                                read, prompt.size(), body.tokens()));
         co_return;
     }
     const std::optional<ApiError> fault =
         fault_of(*result, result->finish == FinishReason::cancelled && !body.is_done());
     const std::string reason = fault ? "error" : body.finish_reason(*result);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - reply.arrived).count();
     metrics_.record(*result, reason, seconds);
-    options_.log(request_line(exchange.request().path, body.id(), *result, fault ? fault->what() : reason, seconds));
+    if (fault && !stream) throw *fault;
+    const std::string& path = exchange.request().path;
+    options_.log(reply_line(path, body.id(), *result, fault ? fault->what() : reason, seconds));
     const std::string note = divergence_note(text_.tokenizer(), prompt, result->matched_tokens);
     if (!note.empty()) options_.log(fmt::format("{}: {}", body.id(), note));
-    if (fault && !stream) throw *fault;
-    if (stream) {
-        std::string events = fault ? error_events(*fault) : body.end(*result);
-        co_await exchange.send(std::move(events));
-        co_await exchange.end_events();
-    } else {
-        std::string whole = compact_json(body.whole(*result));
-        co_await exchange.reply(200, kJson, std::move(whole));
+    co_await end(exchange, stream, body, *result, fault);
+}
+
+// What is left to send of a reply that has ended.
+asio::awaitable<void> ApiServer::end(HttpExchange& exchange, bool stream, ReplyBody& body, const RequestResult& result,
+                                     const std::optional<ApiError>& fault) {
+    try {
+        if (stream) {
+            std::string events = fault ? error_events(*fault) : body.end(result);
+            co_await exchange.send(std::move(events));
+            co_await exchange.end_events();
+        } else {
+            std::string whole = compact_json(body.whole(result));
+            co_await exchange.reply(200, kJson, std::move(whole));
+        }
+    } catch (const boost::system::system_error&) {
+        // The client is gone; the log has how its reply ended.
     }
 }
 
-// Until the reply has ended; a stream's events are sent meanwhile. Nothing: the client is gone.
+// Until the reply has ended; a stream's events are sent meanwhile. Nothing: the client is gone. read: tokens of the
+// prompt that are, so far.
 asio::awaitable<std::optional<RequestResult>> ApiServer::follow(HttpExchange& exchange, bool stream, ReplyBody& body,
-                                                                Submission& submission, ReplyChannel& channel) {
+                                                                Submission& submission, ReplyChannel& channel,
+                                                                int64_t& read) {
+    if (stream) {
+        co_await exchange.begin_events();
+        co_await exchange.send(body.begin());
+    }
     auto told = std::chrono::steady_clock::now();
     while (true) {
         const ReplyNews news = co_await channel.wait(kGlance);
+        read = std::max(read, news.prefilled);
         std::string events = body.feed(news.tokens);
         if (news.result) submission.set_ended();
         if (exchange.is_closed()) co_return std::nullopt;

@@ -8,10 +8,12 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/model_text.h"
+#include "server/api_error.h"
 #include "server/generation_fields.h"
 #include "server/http_exchange.h"
 #include "server/reply_body.h"
@@ -39,15 +41,15 @@ class ApiServer {
         std::chrono::milliseconds keep_alive{10'000};  // a stream that has nothing to say says so
         std::chrono::seconds stuck{120};               // without a step of the engine, that has something to do
         int text_threads = 2;                          // that render and tokenize
-        std::function<void(std::string)> log = [](std::string) {};
+        std::function<void(std::string)> log = [](std::string) {};  // a line; from any thread
     };
     // All outlive it.
     ApiServer(const ModelText& text, const ServedModel& model, ReplySource& source, Options options);
     ~ApiServer();
 
     boost::asio::awaitable<void> handle(HttpExchange& exchange);
-    // The body that says a status and a sentence.
-    static std::string refusal(int status, std::string_view sentence);
+    // For what came to be no request to handle (HttpServer::Refusal): the body that says a status and a sentence.
+    std::string turn_away(const HttpRequest& request, int status, std::string_view sentence);
 
     // New requests for replies are refused.
     void drain() { draining_ = true; }
@@ -67,7 +69,10 @@ class ApiServer {
     };
     struct Route;
 
+    static std::span<const Route> routes();
     static const Route* find_route(const HttpRequest& request, std::string& allowed);
+    static std::string path_list();
+    const Route& route_of(HttpExchange& exchange) const;
     boost::asio::awaitable<void> answer(HttpExchange& exchange);
     bool is_allowed(const HttpRequest& request) const;
     void add_cors_headers(HttpExchange& exchange) const;
@@ -76,6 +81,7 @@ class ApiServer {
     Answer get_health(const HttpRequest& request);
     Answer get_ready(const HttpRequest& request);
     Answer get_models(const HttpRequest& request);
+    Answer get_model(const HttpRequest& request);
     Answer get_properties(const HttpRequest& request);
     Answer get_metrics(const HttpRequest& request);
     Answer post_tokenize(const HttpRequest& request);
@@ -85,8 +91,12 @@ class ApiServer {
     Reply completion_reply(std::string_view body);
     boost::asio::awaitable<void> give_prompt(HttpExchange& exchange);
     boost::asio::awaitable<void> give(HttpExchange& exchange, Reply reply);
+    boost::asio::awaitable<void> end(HttpExchange& exchange, bool stream, ReplyBody& body, const RequestResult& result,
+                                     const std::optional<ApiError>& fault);
     boost::asio::awaitable<std::optional<RequestResult>> follow(HttpExchange& exchange, bool stream, ReplyBody& body,
-                                                                Submission& submission, ReplyChannel& channel);
+                                                                Submission& submission, ReplyChannel& channel,
+                                                                int64_t& read);
+    void log_failure(const HttpRequest& request, int status, std::string_view reason);
     void note_unknown_fields(const std::string& path, const std::vector<std::string>& names);
     // Runs a function where rendering and tokenizing delay nobody's bytes.
     template <typename Body>

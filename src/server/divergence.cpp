@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kShownBytes = 48;
 // In front of the place, since a date parts from another one at its end.
 constexpr int64_t kTokensBefore = 12;
+// What all prompts begin with, a template's first words, is no more than this.
+constexpr int64_t kLeastShared = 32;
 
 std::string text_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens) {
     std::string text;
@@ -61,7 +63,7 @@ std::optional<Divergence> find_divergence(const Tokenizer& tokenizer, std::span<
 
 std::string divergence_note(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t matched) {
     const std::optional<Divergence> found = find_divergence(tokenizer, prompt, matched);
-    if (!found) return {};
+    if (!found || matched < kLeastShared) return {};
     std::string note = fmt::format("parts from what was read at token {}, byte {}: {}", found->token, found->byte,
                                    in_quotes(found->text));
     if (!found->thing.empty()) note += fmt::format(", by {} as it seems", found->thing);

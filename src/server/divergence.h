@@ -21,7 +21,8 @@ struct Divergence {
 // anything.
 std::optional<Divergence> find_divergence(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t matched);
 
-// A sentence of it for the log; empty for none.
+// A sentence of it for the log; empty for none, and where the prompt shares fewer than 32 tokens with anything, which
+// is no conversation that was read before.
 std::string divergence_note(const Tokenizer& tokenizer, std::span<const int32_t> prompt, int64_t matched);
 
 // "a date", "a clock", "a uuid" or "a hash" where the text has one near its beginning; empty for none.

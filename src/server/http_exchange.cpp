@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http.hpp>
+#include <charconv>
 
 namespace colugo {
 
@@ -25,6 +26,21 @@ http::response<Body> response(int status, const HttpRequest& request, const Http
 }
 
 }  // namespace
+
+std::string percent_decoded(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        unsigned char byte = 0;
+        const char* const digits = text.data() + i + 1;
+        if (text[i] == '%' && text.size() - i > 2 && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+            out += static_cast<char>(byte);
+            i += 2;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
 
 asio::awaitable<void> HttpExchange::reply(int status, std::string_view content_type, std::string body) {
     begun_ = true;

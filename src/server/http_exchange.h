@@ -25,11 +25,14 @@ struct HttpRequest {
     std::string method;
     std::string path;   // without the query
     std::string query;  // behind the question mark
-    std::string authorization, api_key, origin, content_type;
+    std::string authorization, api_key, origin, content_encoding;
     std::string body;
     bool keep_alive = true;
     bool chunks = true;  // the client knows chunked answers
 };
+
+// A part of a path as it was meant: "a%20b" is "a b". What is no such escape stays as it is.
+std::string percent_decoded(std::string_view text);
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 

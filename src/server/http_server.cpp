@@ -13,6 +13,7 @@
 #include <boost/beast/http.hpp>
 
 #include "base/error.h"
+#include "server/request_log.h"
 
 namespace colugo {
 
@@ -36,17 +37,23 @@ std::string_view text_of(const boost::core::string_view& text) {
     return {text.data(), text.size()};
 }
 
-HttpRequest request_of(http::request<http::string_body>&& message) {
+// As far as a message was read.
+HttpRequest beginning_of(const http::request<http::string_body>& message) {
     HttpRequest request;
     request.method = text_of(message.method_string());
     const std::string_view target = text_of(message.target());
     const size_t mark = std::min(target.find('?'), target.size());
     request.path = target.substr(0, mark);
     request.query = target.substr(std::min(mark + 1, target.size()));
+    return request;
+}
+
+HttpRequest request_of(http::request<http::string_body>&& message) {
+    HttpRequest request = beginning_of(message);
     request.authorization = text_of(message[http::field::authorization]);
     request.api_key = text_of(message["x-api-key"]);
     request.origin = text_of(message[http::field::origin]);
-    request.content_type = text_of(message[http::field::content_type]);
+    request.content_encoding = text_of(message[http::field::content_encoding]);
     request.keep_alive = message.keep_alive();
     request.chunks = message.version() >= 11;
     request.body = std::move(message.body());
@@ -138,7 +145,7 @@ asio::awaitable<void> HttpServer::serve(std::shared_ptr<Connection> connection) 
     try {
         if (too_many) {
             co_await refuse(
-                *connection, 503,
+                *connection, HttpRequest(), 503,
                 fmt::format("{} connections are open already, which is all there may be", limits_.connections));
         } else {
             while (co_await serve_one(*connection)) {
@@ -189,37 +196,42 @@ asio::awaitable<bool> HttpServer::serve_one(Connection& connection) {
         co_await http::async_read(stream, connection.buffer, parser, asio::redirect_error(asio::use_awaitable, error));
     }
     if (error == http::error::body_limit || error == http::error::buffer_overflow) {
-        co_await refuse(connection, 413,
+        co_await refuse(connection, beginning_of(parser.get()), 413,
                         fmt::format("the body has more than {} bytes, the most it may have", limits_.body_bytes));
         co_return false;
     }
     if (error == http::error::header_limit) {
         co_await refuse(
-            connection, 431,
+            connection, beginning_of(parser.get()), 431,
             fmt::format("the headers have more than {} bytes, the most they may have", limits_.header_bytes));
         co_return false;
     }
     if (error == beast::error::timeout) {
-        co_await refuse(connection, 408, "the request did not come to its end in time");
+        co_await refuse(connection, beginning_of(parser.get()), 408, "the request did not come to its end in time");
         co_return false;
     }
     if (error.category() == http::make_error_code(http::error::bad_method).category() &&
         error != http::error::end_of_stream && error != http::error::partial_message) {
-        co_await refuse(connection, 400, fmt::format("this is no HTTP request: {}", error.message()));
+        co_await refuse(connection, beginning_of(parser.get()), 400,
+                        fmt::format("this is no HTTP request: {}", error.message()));
         co_return false;
     }
-    if (error) co_return false;
+    if (error) {
+        refusal_(beginning_of(parser.get()), kClientLeft, "the client left before its request had come");
+        co_return false;
+    }
     HttpExchange exchange(stream, request_of(parser.release()), limits_);
     co_await handler_(exchange);
     const std::lock_guard lock(mutex_);
     co_return exchange.has_ended() && exchange.request().keep_alive && !draining_;
 }
 
-asio::awaitable<void> HttpServer::refuse(Connection& connection, int status, std::string_view sentence) {
-    HttpRequest request;
+asio::awaitable<void> HttpServer::refuse(Connection& connection, HttpRequest request, int status,
+                                         std::string_view sentence) {
+    std::string body = refusal_(request, status, sentence);
     request.keep_alive = false;
     HttpExchange exchange(connection.stream, std::move(request), limits_);
-    co_await exchange.reply(status, "application/json", refusal_(status, sentence));
+    co_await exchange.reply(status, "application/json", std::move(body));
 }
 
 void HttpServer::drain() {

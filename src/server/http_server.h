@@ -19,8 +19,9 @@ class HttpServer {
  public:
     // Answers the exchange. What it throws ends the connection.
     using Handler = std::function<boost::asio::awaitable<void>(HttpExchange&)>;
-    // What is answered where there is no request to hand on: a status, and a sentence.
-    using Refusal = std::function<std::string(int status, std::string_view sentence)>;
+    // What is answered where there is no request to hand on: a status, and a sentence. request: what was read of it,
+    // which may be nothing. With kClientLeft (server/request_log.h) nobody is there to read the answer.
+    using Refusal = std::function<std::string(const HttpRequest& request, int status, std::string_view sentence)>;
 
     // Listens at once; serves while somebody runs the context. Throws Error (io, invalid_argument) where it cannot
     // listen there. port 0: any free one.
@@ -43,7 +44,8 @@ class HttpServer {
     boost::asio::awaitable<void> accept();
     boost::asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
     boost::asio::awaitable<bool> serve_one(Connection& connection);
-    boost::asio::awaitable<void> refuse(Connection& connection, int status, std::string_view sentence);
+    boost::asio::awaitable<void> refuse(Connection& connection, HttpRequest request, int status,
+                                        std::string_view sentence);
 
     boost::asio::io_context& context_;
     boost::asio::ip::tcp::acceptor acceptor_;

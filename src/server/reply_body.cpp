@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <ctime>
 #include <random>
 
@@ -46,20 +47,21 @@ ordered_json timings_json(const RequestResult& result) {
     const double prompt_n = static_cast<double>(result.prompt_tokens - result.cached_tokens);
     const double predicted_n = static_cast<double>(result.generated_tokens);
     const double prompt_ms = 1e3 * result.prefill_seconds, predicted_ms = 1e3 * result.decode_seconds;
+    const auto rounded = [](double value) { return std::round(1e3 * value) / 1e3; };
     return {{"cache_n", result.cached_tokens},
             {"prompt_n", result.prompt_tokens - result.cached_tokens},
-            {"prompt_ms", prompt_ms},
-            {"prompt_per_token_ms", per(prompt_ms, prompt_n)},
-            {"prompt_per_second", per(1e3 * prompt_n, prompt_ms)},
+            {"prompt_ms", rounded(prompt_ms)},
+            {"prompt_per_token_ms", rounded(per(prompt_ms, prompt_n))},
+            {"prompt_per_second", rounded(per(1e3 * prompt_n, prompt_ms))},
             {"predicted_n", result.generated_tokens},
-            {"predicted_ms", predicted_ms},
-            {"predicted_per_token_ms", per(predicted_ms, predicted_n)},
-            {"predicted_per_second", per(1e3 * predicted_n, predicted_ms)},
+            {"predicted_ms", rounded(predicted_ms)},
+            {"predicted_per_token_ms", rounded(per(predicted_ms, predicted_n))},
+            {"predicted_per_second", rounded(per(1e3 * predicted_n, predicted_ms))},
             {"draft_n", result.drafts.all.drafted},
             {"draft_n_accepted", result.drafts.all.accepted},
             {"passes_n", result.decode_passes},
-            {"queue_ms", 1e3 * result.queue_seconds},
-            {"ttft_ms", 1e3 * result.ttft_seconds}};
+            {"queue_ms", rounded(1e3 * result.queue_seconds)},
+            {"ttft_ms", rounded(1e3 * result.ttft_seconds)}};
 }
 
 ReplyBody::ReplyBody(const Tokenizer& tokenizer, Options options)

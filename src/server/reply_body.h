@@ -28,6 +28,8 @@ class ReplyBody {
     ReplyBody(const Tokenizer& tokenizer, Options options);
 
     const std::string& id() const { return id_; }
+    // That were fed.
+    int64_t tokens() const { return tokens_; }
 
     // Events of a stream: before the first token, for new tokens (none where it is no stream), and to keep a connection
     // alive.

@@ -6,6 +6,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <cmath>
+
 namespace colugo {
 
 namespace {
@@ -17,6 +19,11 @@ using prometheus::MetricType;
 
 const Histogram::BucketBoundaries kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,   0.25,  0.5,
                                               1.0,   2.5,    5.0,   10.0, 30.0,  60.0, 120.0, 300.0, 600.0};
+
+// Of seconds, microseconds: what is beyond them is noise, of twice as many digits.
+double to_millionths(double value) {
+    return std::round(1e6 * value) / 1e6;
+}
 
 // The engine's own counters, as they are when they are asked for.
 class EngineFamilies : public prometheus::Collectable {
@@ -39,7 +46,7 @@ class EngineFamilies : public prometheus::Collectable {
         ClientMetric metric;
         metric.label = std::move(labels);
         metric.label.push_back({"model_name", model_});
-        (family.type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) = value;
+        (family.type == MetricType::Gauge ? metric.gauge.value : metric.counter.value) = to_millionths(value);
         family.metric.push_back(std::move(metric));
     }
     MetricFamily& add_family(std::vector<MetricFamily>& families, MetricType type, const char* name,
@@ -53,57 +60,69 @@ class EngineFamilies : public prometheus::Collectable {
     }
 
     void add_requests(const EngineMetrics& metrics, std::vector<MetricFamily>& families) const {
-        add(families, MetricType::Gauge, "num_requests_running", "Requests being read or answered", metrics.running);
-        add(families, MetricType::Gauge, "num_requests_waiting", "Requests that wait for a place", metrics.waiting);
-        add(families, MetricType::Counter, "prompt_tokens_computed_total", "Prompt rows that were computed",
-            metrics.prefill_rows);
-        add(families, MetricType::Counter, "decode_rows_total", "Rows of decoding passes, drafts left out",
-            metrics.decode_rows);
-        add(families, MetricType::Counter, "engine_steps_total", "Turns of the engine", metrics.steps);
-        add(families, MetricType::Counter, "engine_step_seconds_total", "Time in these turns", metrics.step_seconds);
+        add(families, MetricType::Gauge, "num_requests_running",
+            "Requests whose prompt is being read or whose reply is being written", metrics.running);
+        add(families, MetricType::Gauge, "num_requests_waiting",
+            "Requests that wait until one of the running ones ends", metrics.waiting);
+        add(families, MetricType::Counter, "prompt_tokens_computed_total",
+            "Prompt tokens that were computed, because the cache did not have them", metrics.prefill_rows);
+        add(families, MetricType::Counter, "decode_rows_total",
+            "Tokens that were computed to write replies, drafted ones left out", metrics.decode_rows);
+        add(families, MetricType::Counter, "engine_steps_total",
+            "Steps of the engine, each with at most one pass of the model", metrics.steps);
+        add(families, MetricType::Counter, "engine_step_seconds_total", "Seconds that the engine spent in its steps",
+            metrics.step_seconds);
         add(families, MetricType::Counter, "engine_form_seconds_total",
-            "Of this time, spent to hold replies that have ended to their forms", metrics.form_seconds);
-        add(families, MetricType::Counter, "num_preemptions_total", "Interruptions by requests of a higher priority",
-            metrics.scheduler.preemptions);
+            "Seconds of the engine's steps that went into holding replies to a JSON schema or to calls, counted when a "
+            "reply ends",
+            metrics.form_seconds);
+        add(families, MetricType::Counter, "num_preemptions_total",
+            "Times that a running request made room for one of a higher priority", metrics.scheduler.preemptions);
         add(families, MetricType::Counter, "shared_reads_total",
-            "Requests that waited for another to read what both begin with", metrics.scheduler.shared_reads);
+            "Requests that waited while another one read the beginning that both prompts have",
+            metrics.scheduler.shared_reads);
     }
     void add_cache(const EngineMetrics& metrics, std::vector<MetricFamily>& families) const {
         const CacheCounters& cache = metrics.cache;
         const double budget = static_cast<double>(metrics.cache_bytes);
-        add(families, MetricType::Gauge, "kv_cache_usage_perc", "Part of the cache's budget in use, 0 to 1",
+        add(families, MetricType::Gauge, "kv_cache_usage_perc",
+            "Part of the cache's memory that is in use, from 0 to 1",
             budget > 0.0 ? static_cast<double>(metrics.used_bytes) / budget : 0.0);
-        add(families, MetricType::Gauge, "cache_snapshots", "States the cache can resume at", metrics.snapshots);
-        add(families, MetricType::Counter, "prefix_cache_queries_total", "Prompt tokens looked up", cache.query_tokens);
-        MetricFamily& hits =
-            add_family(families, MetricType::Counter, "prefix_cache_hits_total", "Prompt tokens found");
+        add(families, MetricType::Gauge, "cache_snapshots",
+            "Snapshots in the cache, each a place in a prompt where reading can go on", metrics.snapshots);
+        add(families, MetricType::Counter, "prefix_cache_queries_total",
+            "Prompt tokens that were looked up in the cache", cache.query_tokens);
+        MetricFamily& hits = add_family(families, MetricType::Counter, "prefix_cache_hits_total",
+                                        "Prompt tokens that the cache had, by where they came from");
         add_value(hits, static_cast<double>(cache.hit_tokens - metrics.disk.read_tokens), {{"source", "memory"}});
         add_value(hits, static_cast<double>(metrics.disk.read_tokens), {{"source", "disk"}});
-        add(families, MetricType::Counter, "cache_snapshots_taken_total", "Snapshots taken", cache.snapshots_taken);
-        add(families, MetricType::Counter, "cache_evictions_total", "Snapshots and pages given up for others",
-            cache.evictions);
-        MetricFamily& disk = add_family(families, MetricType::Counter, "cache_disk_operations_total",
-                                        "Entries written to and read from the disk, and failures");
+        add(families, MetricType::Counter, "cache_snapshots_taken_total", "Snapshots that were put into the cache",
+            cache.snapshots_taken);
+        add(families, MetricType::Counter, "cache_evictions_total",
+            "Snapshots and pages that the cache gave up to make room", cache.evictions);
+        MetricFamily& disk =
+            add_family(families, MetricType::Counter, "cache_disk_operations_total",
+                       "Cache entries written to the disk, read from it, and such attempts that failed");
         add_value(disk, static_cast<double>(metrics.disk.writes), {{"kind", "write"}});
         add_value(disk, static_cast<double>(metrics.disk.reads), {{"kind", "read"}});
         add_value(disk, static_cast<double>(metrics.disk.failed), {{"kind", "failed"}});
     }
     void add_drafts(const SpecCounters& drafts, std::vector<MetricFamily>& families) const {
-        add(families, MetricType::Counter, "spec_decode_num_drafts_total", "Passes that verified drafts",
-            drafts.passes);
-        MetricFamily& drafted =
-            add_family(families, MetricType::Counter, "spec_decode_num_draft_tokens_total", "Tokens drafted");
+        add(families, MetricType::Counter, "spec_decode_num_drafts_total",
+            "Passes of the model that verified drafted tokens", drafts.passes);
+        MetricFamily& drafted = add_family(families, MetricType::Counter, "spec_decode_num_draft_tokens_total",
+                                           "Tokens that were drafted, by who drafted them");
         add_value(drafted, static_cast<double>(drafts.all.drafted), {{"source", "all"}});
         add_value(drafted, static_cast<double>(drafts.head.drafted), {{"source", "mtp"}});
         add_value(drafted, static_cast<double>(drafts.lookup.drafted), {{"source", "lookup"}});
         MetricFamily& accepted = add_family(families, MetricType::Counter, "spec_decode_num_accepted_tokens_total",
-                                            "Drafted tokens that were right");
+                                            "Drafted tokens that became part of a reply, by who drafted them");
         add_value(accepted, static_cast<double>(drafts.all.accepted), {{"source", "all"}});
         add_value(accepted, static_cast<double>(drafts.head.accepted), {{"source", "mtp"}});
         add_value(accepted, static_cast<double>(drafts.lookup.accepted), {{"source", "lookup"}});
         MetricFamily& positions =
             add_family(families, MetricType::Counter, "spec_decode_num_accepted_tokens_per_pos_total",
-                       "The same by how far they are from the last token");
+                       "Drafted tokens that became part of a reply, by their depth in the draft (0: the next token)");
         for (size_t depth = 0; depth < drafts.by_depth.size(); ++depth) {
             add_value(positions, static_cast<double>(drafts.by_depth[depth].accepted),
                       {{"position", std::to_string(depth)}});
@@ -134,15 +153,23 @@ struct ServerMetrics::Series {
     EngineFamilies engine;
     prometheus::Labels labels;
     prometheus::Registry registry;
-    Histogram& ttft = histogram("time_to_first_token_seconds", "From a request's submission to its first token");
-    Histogram& tpot = histogram("time_per_output_token_seconds", "Between two tokens of a reply, on average");
-    Histogram& queue = histogram("request_queue_time_seconds", "Until a request got its place");
-    Histogram& prefill = histogram("request_prefill_time_seconds", "From then until its prompt was read");
-    Histogram& decode = histogram("request_decode_time_seconds", "From then until its end");
-    Histogram& latency = histogram("e2e_request_latency_seconds", "From a request's arrival to its end");
-    prometheus::Family<prometheus::Counter>& success = counter("request_success_total", "Requests that ended, by how");
-    prometheus::Counter& prompt_tokens = counter("prompt_tokens_total", "Tokens of the prompts").Add(labels);
-    prometheus::Counter& generation_tokens = counter("generation_tokens_total", "Tokens of the replies").Add(labels);
+    Histogram& ttft =
+        histogram("time_to_first_token_seconds", "Seconds from a request's submission to its first token");
+    Histogram& tpot =
+        histogram("time_per_output_token_seconds", "Seconds between two tokens of a reply, on average over the reply");
+    Histogram& queue = histogram("request_queue_time_seconds", "Seconds from a request's submission until it is run");
+    Histogram& prefill =
+        histogram("request_prefill_time_seconds", "Seconds from when a request is run until its prompt is read");
+    Histogram& decode =
+        histogram("request_decode_time_seconds", "Seconds from when a request's prompt is read until its reply ends");
+    Histogram& latency =
+        histogram("e2e_request_latency_seconds", "Seconds from a request's arrival until its reply ends");
+    prometheus::Family<prometheus::Counter>& success =
+        counter("request_success_total", "Requests for a reply that ended, by how (abort: the client left)");
+    prometheus::Counter& prompt_tokens =
+        counter("prompt_tokens_total", "Prompt tokens of the requests that ended, cached ones among them").Add(labels);
+    prometheus::Counter& generation_tokens =
+        counter("generation_tokens_total", "Tokens of the replies that ended").Add(labels);
 };
 
 ServerMetrics::ServerMetrics(const ReplySource& source, std::string model)
@@ -176,6 +203,11 @@ void ServerMetrics::record_abort() {
 std::string ServerMetrics::text() const {
     std::vector<MetricFamily> families = series_->engine.Collect();
     std::vector<MetricFamily> own = series_->registry.Collect();
+    for (MetricFamily& family : own) {
+        for (ClientMetric& metric : family.metric) {
+            metric.histogram.sample_sum = to_millionths(metric.histogram.sample_sum);
+        }
+    }
     families.insert(families.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     return prometheus::TextSerializer().Serialize(families);
 }

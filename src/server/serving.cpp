@@ -45,7 +45,10 @@ void serve(ApiServer& api, const ServingOptions& options, const std::function<vo
     boost::asio::io_context context;
     HttpServer server(
         context, options.host, options.port, options.limits,
-        [&api](HttpExchange& exchange) { return api.handle(exchange); }, ApiServer::refusal);
+        [&api](HttpExchange& exchange) { return api.handle(exchange); },
+        [&api](const HttpRequest& request, int status, std::string_view sentence) {
+            return api.turn_away(request, status, sentence);
+        });
     {
         const NetworkThreads threads(context, options.network_threads);
         listening(server.port());

@@ -64,6 +64,7 @@ class OpenAiClientTest(ProgramCase):
 
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()], ["nano"])
+        self.assertEqual(self.client.models.retrieve("nano").id, "nano")
 
     def test_chat_and_stream(self):
         whole = self.client.chat.completions.create(model="nano", messages=TASK, max_tokens=40, seed=1)

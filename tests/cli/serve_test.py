@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """colugo serve over HTTP, with scripted replies: serve_test.py COLUGO FIXTURES_DIR [unittest arguments]."""
+import http.client
 import itertools
 import json
+import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 
-from program import COLUGO, ProgramCase, colugo, main
+from program import COLUGO, ProgramCase, colugo, environment, main
 from serving import Server, joined, until
 
 TOOLS = [
@@ -133,8 +136,19 @@ class ServeTest(ProgramCase):
             status, headers, page = server.request("GET", "/")
             self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
             self.assertFalse(re.search(rb"(src|href)=.https?:", page))
-            status, body = server.get("/nothing")
-            self.assertEqual((status, body["error"]["code"]), (404, "not_found"))
+            name = models["data"][0]["id"]
+            self.assertEqual(server.get("/v1/models/" + name), (200, models["data"][0]))
+            status, body = server.get("/v1/models/an%20other")
+            self.assertEqual((status, body["error"]["code"], body["error"]["param"]), (404, "model_not_found", "model"))
+            self.assertIn(f"no model an other here; there is {name}", body["error"]["message"])
+            for path in ("/nothing", "/v1/models/", "/chat/completions", "/v1/responses"):
+                status, body = server.get(path)
+                self.assertEqual((status, body["error"]["code"]), (404, "not_found"))
+                self.assertIn("/v1/chat/completions", body["error"]["message"])
+            status, headers, text = server.request("POST", "/v1/chat/completions", b"\x1f\x8b", {"Content-Encoding": "gzip"})
+            self.assertEqual((status, headers["Accept-Encoding"]), (415, "identity"))
+            self.assertIn("Content-Encoding", json.loads(text)["error"]["message"])
+            self.assertEqual(server.request("POST", "/tokenize", {"content": "x"}, {"Content-Encoding": "Identity"})[0], 200)
             status, headers, _ = server.request("GET", "/v1/chat/completions")
             self.assertEqual((status, headers["Allow"]), (405, "POST"))
             ids = server.post("/tokenize", {"content": "Hello <think>"})[1]["tokens"]
@@ -143,6 +157,63 @@ class ServeTest(ProgramCase):
             self.assertIn("Hi", rendered["prompt"])
             self.assertEqual(rendered["count"], len(rendered["tokens"]))
             self.assertGreaterEqual(server.metric("colugo:e2e_request_latency_seconds_count"), 0)
+
+    def test_a_name_with_a_slash_has_a_model_too(self):
+        with self.serve("x", arguments=("--alias", "maker/a model")) as server:
+            for path in ("maker/a%20model", "maker%2Fa%20model"):
+                self.assertEqual(server.get("/v1/models/" + path)[1]["id"], "maker/a model")
+
+    def test_figures_are_rounded(self):
+        with self.serve({"text": "one two three", "step_ms": 3}) as server:
+            for value in server.chat("x")["timings"].values():
+                self.assertEqual(value, round(value, 3))
+            for value in re.findall(r"^colugo:\S+ (\S+)$", server.request("GET", "/metrics")[2].decode(), re.M):
+                self.assertEqual(float(value), round(float(value), 6))
+
+    def test_each_request_that_fails_has_a_line_in_the_log(self):
+        with self.serve("x", arguments=("--max-body-mib", 1)) as server:
+            server.get("/nothing")
+            server.request("GET", "/v1/chat/completions")
+            server.post("/v1/chat/completions", {"messages": [{"role": "wiz\x1b[31m\nard" + "x" * 5000, "content": "x"}]})
+            server.request("POST", "/" + "y" * 5000, {})
+            big = server.socket()
+            big.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n")
+            self.assertIn(b" 413 ", big.recv(4096))
+            half = server.socket()
+            half.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            time.sleep(0.2)
+            half.close()
+            expected = (r"404 GET /nothing: there is no /nothing here.*", r"405 GET /v1/chat/completions: .*is for POST.*",
+                        r"400 POST /v1/chat/completions: .*messages.*", r"404 POST /y{199}\.\.\.: .*",
+                        r"413 POST /v1/completions: the body has more than 1048576 bytes.*",
+                        r"499 POST /v1/completions: the client left before its request had come")
+            timed = lambda: [line for line in server.log if re.match(r"\d\d:\d\d:\d\d ", line)]
+            self.assertTrue(until(lambda: len(timed()) >= len(expected)))
+            for line, pattern in zip(timed(), expected, strict=True):
+                self.assertRegex(line[9:], f"^{pattern}$")
+                self.assertLess(len(line), 700)
+                self.assertTrue(line.isprintable())
+
+    def test_the_journal_has_the_time_itself(self):
+        script = self.path("script.jsonl", json.dumps({"text": "x"}))
+        with open(self.path("log"), "w+b") as log:
+            place = os.fstat(log.fileno())
+            process = subprocess.Popen([COLUGO, "serve", "--port", "0", "--model", "scripted:" + script], stderr=log,
+                                       env=environment({"JOURNAL_STREAM": f"{place.st_dev}:{place.st_ino}"}))
+
+            def text():
+                with open(self.path("log"), encoding="utf-8") as file:
+                    return file.read()
+
+            self.assertTrue(until(lambda: "for others" in text()))
+            port = int(re.search(r"^serving .*:(\d+)/v1$", text(), re.M)[1])
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", "/nothing")
+            connection.getresponse().read()
+            connection.close()
+            process.terminate()
+            self.assertEqual(process.wait(60), 0)
+            self.assertRegex(text(), r"(?m)^404 GET /nothing: ")
 
     def test_bodies_that_are_none(self):
         with self.serve("x") as server:
@@ -167,6 +238,8 @@ class ServeTest(ProgramCase):
                             {"Authorization": "secret"}, {"X-Api-Key": ""}):
                 status, body = server.get("/v1/models", headers)
                 self.assertEqual((status, body["error"]["code"]), (401, "invalid_api_key"))
+                self.assertIn("Authorization: Bearer KEY", body["error"]["message"])
+                self.assertIn("X-Api-Key: KEY", body["error"]["message"])
             self.assertEqual(server.get("/v1/models", {"Authorization": "Bearer secret"})[0], 200)
             self.assertEqual(server.get("/v1/models", {"X-Api-Key": "secret"})[0], 200)
 
@@ -199,6 +272,9 @@ class ServeTest(ProgramCase):
                 self.assertTrue(until(lambda: server.metric("colugo:num_requests_running") == 1))
                 client.close()
                 self.assertTrue(until(lambda: server.metric("colugo:num_requests_running") == 0, 10))
+            left = [line for line in server.log if "499 POST /v1/chat/completions: the client left after" in line]
+            self.assertEqual(len(left), 2, server.log)
+            self.assertRegex(left[0], r"chatcmpl-\w+, \d+ of \d+ prompt tokens read, [01] new$")
 
     def test_connections_that_stay(self):
         with self.serve("x") as server:
@@ -271,20 +347,25 @@ class ServeTest(ProgramCase):
             client.join(30)
             self.assertEqual(joined(answers[0])[1], ["stop"])
             self.assertEqual(server.wait(), 0)
+            self.assertIn("replies that are being written", "\n".join(server.log))
+        with self.serve("x") as server:
+            self.assertEqual(server.end(), 0)
+            self.assertTrue(until(lambda: server.log[-1] == "ending"), server.log)
 
     def test_an_end_that_is_meant_ends_streams_with_an_error(self):
-        with self.serve({"text": "one two three four five", "step_ms": 60000}) as server:
-            answers = []
-            client = threading.Thread(target=lambda: answers.append(server.stream_chat("x")))
-            client.start()
-            self.assertTrue(until(lambda: server.metric("colugo:num_requests_running") == 1))
-            server.send_signal(signal.SIGINT)
-            time.sleep(0.5)
-            server.send_signal(signal.SIGINT)
-            client.join(30)
-            self.assertEqual(answers[0][-1], "[DONE]")
-            self.assertEqual(answers[0][-2]["error"]["code"], "server_shutting_down")
-            self.assertEqual(server.wait(), 0)
+        for first, second in itertools.product((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), repeat=2):
+            with self.subTest(first=first, second=second), self.serve({"text": "one two three four five", "step_ms": 60000}) as server:
+                answers = []
+                client = threading.Thread(target=lambda: answers.append(server.stream_chat("x")))
+                client.start()
+                self.assertTrue(until(lambda: server.metric("colugo:num_requests_running") == 1))
+                server.send_signal(first)
+                time.sleep(0.2)
+                server.send_signal(second)
+                client.join(30)
+                self.assertEqual(answers[0][-1], "[DONE]")
+                self.assertEqual(answers[0][-2]["error"]["code"], "server_shutting_down")
+                self.assertEqual(server.wait(), 0)
 
     def test_the_service_manager_is_told(self):
         path = self.path("notify")

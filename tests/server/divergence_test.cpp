@@ -7,16 +7,20 @@
 namespace colugo {
 namespace {
 
-std::string note(std::string_view prompt, std::string_view known) {
+// Of two prompts that begin with so many words more.
+std::string note(std::string_view prompt, std::string_view known, int words = 40) {
     const Tokenizer& tokenizer = golden_tokenizer();
-    const std::vector<int32_t> tokens = tokenizer.encode(prompt), before = tokenizer.encode(known);
+    std::string shared;
+    for (int i = 0; i < words; ++i) shared += "word ";
+    const std::vector<int32_t> tokens = tokenizer.encode(shared + std::string(prompt)),
+                               before = tokenizer.encode(shared + std::string(known));
     const auto parts = std::mismatch(tokens.begin(), tokens.end(), before.begin(), before.end());
     return divergence_note(tokenizer, tokens, parts.first - tokens.begin());
 }
 
 TEST(Divergence, TellsTheByteAndWhatStandsThere) {
     const std::string said = note("You are helpful. Be brief.", "You are helpful. Go on.");
-    EXPECT_NE(said.find("byte 1"), std::string::npos) << said;
+    EXPECT_NE(said.find("byte 21"), std::string::npos) << said;
     EXPECT_NE(said.find("Be brief."), std::string::npos) << said;
     EXPECT_EQ(said.find("seems"), std::string::npos) << said;
 }
@@ -31,7 +35,11 @@ TEST(Divergence, KnowsWhatChangesFromRequestToRequest) {
 
 TEST(Divergence, SaysNothingWhereNothingParts) {
     EXPECT_EQ(note("the same", "the same"), "");
-    EXPECT_EQ(note("one", "other"), "");
+    EXPECT_EQ(note("one", "other", 0), "");
+}
+
+TEST(Divergence, SaysNothingOfWhatAllPromptsShare) {
+    EXPECT_EQ(note("You are helpful. Be brief.", "You are helpful. Go on.", 0), "");
 }
 
 TEST(Divergence, ShowsHalfACharacterToo) {
