@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kModels = "/v1/models/";
-constexpr size_t kMostQuoted = 200;                         // bytes of a header or a path, in a sentence
+constexpr size_t kMostQuoted = 200;                         // bytes of a header, a path or a name, in a sentence
 constexpr auto kGlance = std::chrono::milliseconds(100);    // at a connection that may be gone
 constexpr auto kStepGlance = std::chrono::milliseconds(5);  // at a step that may be over
 
@@ -556,7 +556,8 @@ void ApiServer::note_unknown_fields(const std::string& path, const std::vector<s
     std::string news;
     {
         const std::lock_guard lock(unknown_mutex_);
-        for (const std::string& name : names) {
+        for (const std::string& whole : names) {
+            const std::string name = clipped(whole, kMostQuoted);
             if (unknown_names_.size() < kMostNames && unknown_names_.insert(name).second) news += " " + name;
         }
     }
