@@ -206,8 +206,8 @@ asio::awaitable<bool> HttpServer::serve_one(Connection& connection) {
             fmt::format("the headers have more than {} bytes, the most they may have", limits_.header_bytes));
         co_return false;
     }
-    if (error == beast::error::timeout) {
-        co_await refuse(connection, beginning_of(parser.get()), 408, "the request did not come to its end in time");
+    if (error == beast::error::timeout) {  // which has closed the connection
+        refusal_(beginning_of(parser.get()), kClientLeft, "the request did not come to its end in time");
         co_return false;
     }
     if (error.category() == http::make_error_code(http::error::bad_method).category() &&
