@@ -2,8 +2,8 @@
 // context at depth is simulated: pages hold random values instead of a prompt's keys, which changes no operation's
 // work.
 //
-// model_benchmark --model DIR [--threads N] [--compute bf16|f32] [--kv f32|bf16|fp8|int8] [--prefill N] [--decode N]
-//                 [--depths 0,4096,16384] [--rounds N] [--mtp] [--json FILE]
+// model_benchmark --model DIR [--threads N] [--compute bf16|f32] [--kv-type f32|bf16|fp8|int8] [--prefill N]
+//                 [--decode N] [--depths 0,4096,16384] [--rounds N] [--mtp] [--json FILE]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -267,7 +267,7 @@ int main(int argc, char** argv) {
     app.add_option("--model", options.model, "A checkpoint folder")->required();
     app.add_option("--threads", options.threads)->capture_default_str();
     app.add_option("--compute", compute)->check(CLI::IsMember({"bf16", "f32"}))->capture_default_str();
-    app.add_option("--kv", kv_type, "Keys and values")
+    app.add_option("--kv-type", kv_type, "Keys and values")
         ->check(CLI::IsMember({"bf16", "f32", "fp8", "int8"}))
         ->capture_default_str();
     app.add_option("--prefill", options.prefill, "Tokens of a prefill pass")->capture_default_str();

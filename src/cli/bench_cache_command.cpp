@@ -1,6 +1,8 @@
 // colugo bench cache: what a prompt costs that was read before, from memory and, after a restart, from disk.
 #include <fmt/format.h>
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -28,6 +30,29 @@ class Finished : public RequestListener {
     void token(const DrawnToken&) override {}
     void finished(const RequestResult& finished_result) override { result = finished_result; }
     std::optional<RequestResult> result;
+};
+
+// A folder that is empty at first and gone at the end, with all that is in it.
+class ScratchFolder {
+ public:
+    // Throws io where there cannot be one in `parent`, which is made where it is missing.
+    explicit ScratchFolder(const std::string& parent) : path_(parent + "/colugo-bench-XXXXXX") {
+        std::error_code error;
+        std::filesystem::create_directories(parent, error);
+        if (error) fail(ErrorCode::io, "cannot make the folder {}: {}", parent, error.message());
+        if (mkdtemp(path_.data()) == nullptr) fail_errno("cannot make a folder in", parent);
+    }
+    ~ScratchFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+    const std::string& path() const { return path_; }
+
+ private:
+    std::string path_;
 };
 
 class BenchCacheCommand {
@@ -66,17 +91,15 @@ class BenchCacheCommand {
         tests_ = lengths_.size() * static_cast<size_t>(repetitions_) * (on_disk() ? 3 : 2);
         for (const int64_t length : lengths_)
             tests_of_.push_back({.length = length, .prompts = {}, .cold = {}, .memory = {}, .disk = {}});
-        {
-            Engine engine = start(*model);
-            for (Tests& tests : tests_of_) measure_memory(engine, tests);
-        }
-        if (on_disk()) {
-            Engine engine = start(*model);
-            for (Tests& tests : tests_of_) measure_disk(engine, tests);
+        Outcome outcome = Outcome::success;
+        try {
+            measure(*model);
+        } catch (const Interrupted&) {
+            outcome = Outcome::interrupted;
         }
         bar_->finish();
         print_rows(rows(*model), format_);
-        return Outcome::success;
+        return outcome;
     }
 
  private:
@@ -93,18 +116,32 @@ class BenchCacheCommand {
 
     bool on_disk() const { return !flags_.engine_options().cache_disk.empty(); }
 
-    Engine start(LoadedModel& model) const {
-        return Engine(model, TokenMask(model.config().vocab_size, true), flags_.engine_options());
+    // Throws Interrupted between two passes.
+    void measure(LoadedModel& model) {
+        Engine::Options options = flags_.engine_options();
+        std::optional<ScratchFolder> scratch;
+        if (on_disk()) options.cache_disk = scratch.emplace(options.cache_disk).path();
+        const auto start = [&] { return Engine(model, TokenMask(model.config().vocab_size, true), options); };
+        {
+            Engine engine = start();
+            for (Tests& tests : tests_of_) measure_memory(engine, tests);
+        }
+        if (on_disk()) {
+            Engine engine = start();
+            for (Tests& tests : tests_of_) measure_disk(engine, tests);
+        }
     }
 
     void ask(Engine& engine, std::vector<int32_t> prompt, Times& times) {
-        if (interrupted()) throw Interrupted{};
         const auto listener = std::make_shared<Finished>();
         Request request;
         request.prompt = std::move(prompt);
         request.max_tokens = 1;
         engine.submit(std::move(request), listener);
-        while (!listener->result) engine.step();
+        while (!listener->result) {
+            if (interrupted()) throw Interrupted{};
+            engine.step();
+        }
         const RequestResult& result = *listener->result;
         if (result.error) throw Error(*result.error);
         times.seconds.push_back(result.ttft_seconds);
@@ -140,11 +177,13 @@ class BenchCacheCommand {
         }
     }
 
+    // Of what was measured as often as asked.
     std::vector<ordered_json> rows(const LoadedModel& model) const {
         std::vector<ordered_json> results;
         for (const Tests& tests : tests_of_) {
             const double cold = mean_deviation(tests.cold.seconds).mean;
             const auto add = [&](const char* from, const Times& times) {
+                if (std::ssize(times.seconds) < repetitions_) return;
                 const auto [mean, deviation] = mean_deviation(times.seconds);
                 results.push_back({{"model", std::filesystem::path(model_).filename().string()},
                                    {"tier", kernels::tier_name(model.tier())},
@@ -160,7 +199,7 @@ class BenchCacheCommand {
             };
             add("nothing", tests.cold);
             add("memory", tests.memory);
-            if (!tests.disk.seconds.empty()) add("disk", tests.disk);
+            add("disk", tests.disk);
         }
         return results;
     }

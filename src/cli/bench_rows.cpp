@@ -21,6 +21,7 @@ std::string short_text(const ordered_json& value) {
 }
 
 std::string markdown(const std::vector<ordered_json>& rows) {
+    if (rows.empty()) return "";
     std::vector<std::vector<std::string>> lines(1);
     for (const ordered_json& row : rows) {
         lines.emplace_back();

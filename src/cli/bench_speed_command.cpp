@@ -9,6 +9,7 @@
 #include "cli/bench_rows.h"
 #include "cli/checkpoint_folder.h"
 #include "cli/interrupt.h"
+#include "cli/model_flags.h"
 #include "cli/model_loading.h"
 #include "cli/progress_bar.h"
 #include "cli/whole_number.h"
@@ -29,8 +30,7 @@ class BenchSpeedCommand {
     BenchSpeedCommand(CLI::App& app, Kind kind) : kind_(kind) {
         app.add_option("-m,--model", model_, "A checkpoint folder, or nano")->capture_default_str();
         add_list(app, "-t,--threads", threads_, "Threads (0: as many as there are processors)", whole_number(0, 1024));
-        add_list(app, "--kv-type", kv_types_, "What keys and values are stored as: auto, f32, bf16, fp8, int8",
-                 CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}));
+        add_list(app, "--kv-type", kv_types_, kKvTypeHelp, CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}));
         add_list(app, "-d,--depth", depths_, "Tokens of context that were read before",
                  whole_number(0, kMostPositions));
         if (kind == Kind::prefill) {
@@ -55,25 +55,18 @@ class BenchSpeedCommand {
         const std::string folder = checkpoint_folder(model_);
         const size_t tests = threads_.size() * kv_types_.size() * depths_.size() * sizes_.size() * rows_.size();
         ProgressBar bar("measuring");
-        std::vector<ordered_json> results;
-        for (const std::string& kv_type : kv_types_) {
-            for (const int threads : threads_) {
-                const std::unique_ptr<LoadedModel> model = load_model(launch_options(folder, kv_type, threads));
-                ModelBench bench(*model, longest());
-                for (const int64_t depth : depths_) {
-                    bench.read_context(depth);
-                    for (const int64_t size : sizes_) {
-                        for (const int rows : rows_) {
-                            bar.update(results.size(), tests);
-                            results.push_back(test(*model, bench, depth, size, rows));
-                        }
-                    }
-                }
+        const auto progress = [&] { bar.update(results_.size(), tests); };
+        Outcome outcome = Outcome::success;
+        try {
+            for (const std::string& kv_type : kv_types_) {
+                for (const int threads : threads_) measure(launch_options(folder, kv_type, threads), progress);
             }
+        } catch (const Interrupted&) {
+            outcome = Outcome::interrupted;
         }
         bar.finish();
-        print_rows(results, format_);
-        return Outcome::success;
+        print_rows(results_, format_);
+        return outcome;
     }
 
  private:
@@ -103,11 +96,28 @@ class BenchSpeedCommand {
         return options;
     }
 
+    // Appends a row for each test. Throws Interrupted between two passes.
+    template <typename Progress>
+    void measure(const LaunchOptions& launch, const Progress& progress) {
+        const std::unique_ptr<LoadedModel> model = load_model(launch);
+        ModelBench bench(*model, longest(), [] {
+            if (interrupted()) throw Interrupted{};
+        });
+        for (const int64_t depth : depths_) {
+            bench.read_context(depth);
+            for (const int64_t size : sizes_) {
+                for (const int rows : rows_) {
+                    progress();
+                    results_.push_back(test(*model, bench, depth, size, rows));
+                }
+            }
+        }
+    }
+
     // Once to warm up, then as often as asked.
     ordered_json test(LoadedModel& model, ModelBench& bench, int64_t depth, int64_t size, int rows) const {
         std::vector<double> seconds, speeds;
         for (int round = 0; round <= repetitions_; ++round) {
-            if (interrupted()) throw Interrupted{};
             const double taken = kind_ == Kind::prefill ? bench.prefill(size) : bench.decode(size, rows);
             if (round == 0) continue;
             seconds.push_back(taken);
@@ -137,6 +147,7 @@ class BenchSpeedCommand {
     int chunk_ = 512;
     int repetitions_ = 5;
     RowFormat format_ = RowFormat::markdown;
+    std::vector<ordered_json> results_;
 };
 
 Command add_command(CLI::App& bench, const std::string& name, const std::string& what, BenchSpeedCommand::Kind kind) {

@@ -41,7 +41,7 @@ ModelFlags::ModelFlags(CLI::App& app) {
                    "What the inputs of products are rounded to: bf16, or f32 (not at all; slower)")
         ->check(CLI::IsMember({"bf16", "f32"}))
         ->capture_default_str();
-    app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8, int8")
+    app.add_option("--kv-type", kv_type_, kKvTypeHelp)
         ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}))
         ->capture_default_str();
 }

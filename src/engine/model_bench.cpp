@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -23,8 +24,9 @@ size_t pages_for(int64_t positions) {
 
 }  // namespace
 
-ModelBench::ModelBench(LoadedModel& model, int64_t longest)
+ModelBench::ModelBench(LoadedModel& model, int64_t longest, std::function<void()> before_pass)
     : model_(model),
+      before_pass_(std::move(before_pass)),
       buffers_(model.model().recurrent_layout()),
       sequence_(buffers_.start()),
       pages_(pages_for(longest) * static_cast<size_t>(model.model().page_layout().page_bytes)),
@@ -63,6 +65,7 @@ double ModelBench::decode(int64_t passes, int rows) {
             const int32_t token[] = {static_cast<int32_t>(pass % model_.config().vocab_size)};
             const SequenceRows batch[] = {
                 {.sequence = &sequence_, .tokens = token, .drafts = drafts, .draft_parents = parents}};
+            before_pass_();
             model_.model().forward(batch);
             model_.model().logits(logits, wanted);
         }
@@ -78,6 +81,7 @@ void ModelBench::feed(int64_t tokens) {
         }
         tokens -= static_cast<int64_t>(chunk.size());
         const SequenceRows batch[] = {{.sequence = &sequence_, .tokens = chunk}};
+        before_pass_();
         model_.model().forward(batch);
     }
     const std::vector<int32_t> last = {static_cast<int32_t>(chunk.size()) - 1};

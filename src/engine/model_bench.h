@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 
 #include "base/buffer.h"
@@ -12,8 +13,10 @@ namespace colugo {
 
 class ModelBench {
  public:
-    // The model outlives it. longest: positions that tests reach. Throws resource_exhausted where these do not fit.
-    ModelBench(LoadedModel& model, int64_t longest);
+    // The model outlives it. longest: positions that tests reach. before_pass: called before every pass; what it throws
+    // ends the test, and another one may follow. Throws resource_exhausted where the positions do not fit.
+    ModelBench(
+        LoadedModel& model, int64_t longest, std::function<void()> before_pass = [] {});
 
     // Reads `length` tokens, at random, as what the tests lie behind. What was there is gone.
     void read_context(int64_t length);
@@ -28,6 +31,7 @@ class ModelBench {
     void go_back();
 
     LoadedModel& model_;
+    const std::function<void()> before_pass_;
     SequenceBuffers buffers_;
     SequenceState sequence_;
     int64_t context_ = 0;

@@ -4,11 +4,20 @@ import csv
 import io
 import json
 import os
+import signal
+import subprocess
 import tempfile
 import unittest
 
-from program import TINY, colugo, main
+from program import COLUGO, TINY, colugo, environment, main
+from serving import until
 
+
+def seconds_of(pid):
+    """Of the processor, so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class BenchModel(unittest.TestCase):
@@ -37,13 +46,28 @@ class BenchModel(unittest.TestCase):
 
     def test_cache_tells_cold_from_memory_from_disk(self):
         with tempfile.TemporaryDirectory() as folder:
+            kept = os.path.join(folder, "kept")
+            os.mkdir(kept)
             rows = self.rows("cache", "-p", "80,100", "--suffix", "5", "-r", "2", "--cache-disk", folder)
-            self.assertTrue(os.listdir(folder))
+            self.assertEqual(os.listdir(folder), ["kept"])
         self.assertEqual([(row["from"], row["cached"], row["prompt"]) for row in rows],
                          [("nothing", 0, 80), ("memory", 80, 85), ("disk", 80, 85),
                           ("nothing", 0, 100), ("memory", 100, 105), ("disk", 100, 105)])
         self.assertEqual(rows[0]["faster"], 1.0)
         self.assertEqual([row["from"] for row in self.rows("cache", "-p", "40", "-r", "1")], ["nothing", "memory"])
+
+    def test_an_interrupt_ends_the_test_that_runs_and_shows_those_before(self):
+        for name, arguments in (("decode", ("-n", "1,200000", "-r", "1")), ("prefill", ("-p", "1,200000", "-u", "8", "-r", "1")),
+                                ("cache", ("-p", "40,200000", "-r", "1"))):
+            with self.subTest(name):
+                process = subprocess.Popen([COLUGO, "bench", name, "--model", TINY, "-o", "json", *arguments], env=environment(),
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.addCleanup(process.kill)
+                self.assertTrue(until(lambda: seconds_of(process.pid) > 3))
+                process.send_signal(signal.SIGINT)
+                out, _ = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 130)
+                self.assertEqual(len(json.loads(out)), 2 if name == "cache" else 1)
 
     def test_forms(self):
         arguments = ("bench", "decode", "--model", TINY, "-n", "2", "--rows", "1,2", "-r", "1")

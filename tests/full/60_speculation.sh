@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 python=${COLUGO_PYTHON:-/usr/bin/python3}
 benchmarks="${COLUGO_BUILD_DIR:?}/benchmarks"
 "$python" -B "$root/tools/make_checkpoint.py" "$work/m" --shape 0.8b --format nvfp4-w4a4 --lm-head nvfp4 --mtp nvfp4 >/dev/null
-"$benchmarks/model_benchmark" --model "$work/m" --threads "$(nproc)" --kv fp8 --mtp --depths "" | sed 's/^/0.8B: /'
+"$benchmarks/model_benchmark" --model "$work/m" --threads "$(nproc)" --kv-type fp8 --mtp --depths "" | sed 's/^/0.8B: /'
 
 data=${COLUGO_SHARED:-$root/../shared}/workload/agentic_coding_16.jsonl
 nano=${COLUGO_NANO:-$root/models/nano}
