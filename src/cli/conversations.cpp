@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint_files.h"
 #include "checkpoint/json_reader.h"
 #include "cli/builtin_conversations.h"
+#include "cli/input_text.h"
 
 namespace colugo {
 
@@ -111,7 +111,7 @@ Conversations read_conversations(const std::string& path, const ModelText& text,
     Conversations out;
     out.name = path.empty() ? "built-in conversations" : path;
     const std::optional<std::string> file =
-        path.empty() ? std::string(kBuiltinConversations) : read_text_file(path, kMaxBytes);
+        path.empty() ? std::string(kBuiltinConversations) : read_input_file(path, kMaxBytes);
     if (!file) fail(ErrorCode::not_found, "there is no file {}", path);
     std::vector<Record> records = read_records(*file, out.name);
     if (records.empty()) fail(ErrorCode::invalid_file, "{} is empty; expected a conversation on each line", path);

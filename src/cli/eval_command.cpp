@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/checkpoint_files.h"
 #include "cli/checkpoint_folder.h"
 #include "cli/command.h"
 #include "cli/conversations.h"
+#include "cli/input_text.h"
 #include "cli/interrupt.h"
 #include "cli/model_flags.h"
 #include "cli/progress_bar.h"
@@ -62,7 +62,7 @@ class EvalCommand {
         app.add_option("--length", length_, "Tokens of each at most")
             ->check(whole_number(2, 1 << 18))
             ->capture_default_str();
-        app.add_option("--kv-type", kv_type_, "What keys and values are stored as: auto, f32, bf16, fp8, int8")
+        app.add_option("--kv-type", kv_type_, kKvTypeHelp)
             ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}))
             ->capture_default_str();
         app.add_option("-t,--threads", threads_, "Threads (0: as many as there are processors)")
@@ -106,7 +106,7 @@ class EvalCommand {
  private:
     TokenSequences pieces(const ModelText& text) const {
         constexpr uint64_t kMaxBytes = uint64_t{512} << 20;
-        const std::optional<std::string> file = read_text_file(text_, kMaxBytes);
+        const std::optional<std::string> file = read_input_file(text_, kMaxBytes);
         if (!file) fail(ErrorCode::not_found, "there is no file {}", text_);
         const std::vector<int32_t> tokens = text.tokenizer().encode(*file);
         const auto length = static_cast<size_t>(length_);

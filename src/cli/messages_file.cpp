@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint_files.h"
 #include "checkpoint/json_reader.h"
+#include "cli/input_text.h"
 
 namespace colugo {
 
@@ -15,7 +15,7 @@ constexpr uint64_t kMaxMessagesBytes = uint64_t{256} << 20;
 }  // namespace
 
 ChatInput read_messages_file(const std::string& path) {
-    const auto text = read_text_file(path, kMaxMessagesBytes);
+    const auto text = read_input_file(path, kMaxMessagesBytes);
     if (!text) fail(ErrorCode::not_found, "there is no messages file {}", path);
     return parse_conversation(*text, path);
 }

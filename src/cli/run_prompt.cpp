@@ -1,29 +1,16 @@
 #include "cli/run_prompt.h"
 
-#include <unistd.h>
+#include <fmt/format.h>
 
-#include <cerrno>
 #include <charconv>
 
 #include "base/error.h"
-#include "cli/interrupt.h"
+#include "cli/input_text.h"
 #include "cli/messages_file.h"
 
 namespace colugo {
 
 namespace {
-
-std::string read_standard_input() {
-    std::string text;
-    char buffer[1 << 14];
-    while (true) {
-        const ssize_t count = read(STDIN_FILENO, buffer, sizeof buffer);
-        if (interrupted()) throw Interrupted{};
-        if (count == 0) return text;
-        if (count < 0 && errno != EINTR) fail_errno("read", "standard input");
-        if (count > 0) text.append(buffer, static_cast<size_t>(count));
-    }
-}
 
 // The argument itself, or what standard input holds where it is "-".
 std::string argument_or_input(const std::string& argument) {
@@ -52,7 +39,8 @@ void PromptFlags::check() const {
         static_cast<int>(has_prompt) + static_cast<int>(messages_option_->count() > 0) + static_cast<int>(is_ids());
     if (sources != 1) {
         throw CLI::ValidationError(
-            "run", "needs one of a prompt, --messages or --prompt-ids, and has " + std::to_string(sources));
+            "run", fmt::format("needs one of a prompt (- reads standard input), --messages or --prompt-ids, and has {}",
+                               sources));
     }
     if (!system_.empty() && (!has_prompt || raw_)) {
         throw CLI::ValidationError("--system", "goes with a prompt that the chat template wraps");

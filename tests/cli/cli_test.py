@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from program import COLUGO, FIXTURES, TINY, ProgramCase, colugo, environment, main
@@ -131,6 +132,29 @@ class RunTest(CommandTest):
             done = subprocess.run(f"{COLUGO} run -m {TINY} - {redirection}", shell=True, capture_output=True, env=environment())
             self.assertEqual(done.returncode, 1, redirection)
             self.assertIn(b"cannot read standard input", done.stderr)
+
+    def test_a_pipe_stands_for_a_file(self):
+        def run(text, *arguments):
+            pipe = self.path("pipe")
+            os.mkfifo(pipe)
+            writer = threading.Thread(target=lambda: self.path("pipe", text))
+            writer.start()
+            done = colugo("run" if "--messages" in arguments else "eval", *arguments, pipe)
+            writer.join()
+            os.remove(pipe)
+            return done
+
+        chat = json.dumps({"messages": [{"role": "user", "content": "Hi " * 40000}]})
+        asked = ("-m", TINY, "--print-prompt", "--messages")
+        whole = self.succeed("run", *asked, self.path("file", chat)).stdout
+        self.assertEqual(run(chat, *asked).stdout, whole)
+        broken = run("[", *asked)
+        self.assertEqual(broken.returncode, 1)
+        self.assertIn(b"pipe is not JSON", broken.stderr)
+        self.assertEqual(run("Some words and more of them.", TINY, "--text").returncode, 0)
+
+    def test_a_command_that_lacks_its_prompt_says_where_it_may_come_from(self):
+        self.refuse("run", "-m", TINY, stdin=b"Hi", code=2, words=["a prompt (- reads standard input)"])
 
     def test_an_interrupt_ends_the_wait_for_input(self):
         process = subprocess.Popen([COLUGO, "run", "-m", TINY, "--print-prompt", "-"], stdin=subprocess.PIPE,
