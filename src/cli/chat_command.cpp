@@ -256,6 +256,7 @@ void Chat::settle(const RequestResult& result, const SamplingParams& sampling, c
     totals_.cached_tokens += result.cached_tokens;
     totals_.generated_tokens += result.generated_tokens;
     totals_.decode_passes += result.decode_passes;
+    totals_.drafts.all.accepted += result.drafts.all.accepted;
     totals_.prefill_seconds += result.prefill_seconds;
     totals_.decode_seconds += result.decode_seconds;
     if (result.finish == FinishReason::failed ||

@@ -79,6 +79,12 @@ class PipeTest(ChatCase):
                                       r"[\d.]+ tok/s; 15 generated at")
         self.assertRegex(self.stderr, r"cache: [\d.]+ [KM]iB of [\d.]+ \w+, \d+ pages? and \d+ snapshots; \d+ taken, 0 evicted")
 
+    def test_stats_of_one_reply_are_its_own_with_drafts_too(self):
+        self.chat("Where under src/planner is `close_orbit` defined? Show 20 lines of it.\n/stats\n", "--temp", 0, "--reasoning", "off",
+                  "--spec", "tree", model="nano")
+        told = re.search(r"(\d+) new at ([\d.]+) tok/s", self.stderr).groups()
+        self.assertEqual(re.search(r"(\d+) generated at ([\d.]+) tok/s", self.stderr).groups(), told)
+
     def test_draws(self):
         arguments = ("-n", 9, "--temp", 1.5, "--top-k", 0, "--top-p", 1, "--seed", 7)
         out = self.chat("Hi\n/retry\n", *arguments)
