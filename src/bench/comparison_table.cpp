@@ -52,17 +52,22 @@ std::string pairs_table(const ordered_json& comparison) {
     return text_table(lines);
 }
 
-std::string bands_table(const ordered_json& comparison) {
-    Lines lines = {{"run", "turns of a conversation", "count", "IoU", "valid calls %", "agreement %"}};
-    for (const ordered_json& pair : comparison["pairs"]) {
-        for (const ordered_json& band : pair["bands"]) {
-            if (band["turns"] == 0) continue;
-            const std::string to = band["to"].is_null() ? "" : band["to"].dump();
-            lines.push_back({pair["name"], band["from"].dump() + "-" + to, band["turns"].dump(),
-                             estimate(band["iou"], 3), estimate(band["valid_calls"], 1, 100.0),
-                             estimate(band["agreement"], 1, 100.0)});
-        }
+void add_bands(const ordered_json& run, bool is_first, Lines& lines) {
+    for (const ordered_json& band : run["bands"]) {
+        if (band["turns"] == 0) continue;
+        const std::string to = band["to"].is_null() ? "" : band["to"].dump();
+        lines.push_back({run["name"], band["from"].dump() + "-" + to, band["turns"].dump(), estimate(band["iou"], 3),
+                         estimate(band["with_call"], 1, 100.0),
+                         band["valid_calls"].is_null() ? "no calls" : estimate(band["valid_calls"], 1, 100.0),
+                         is_first ? "" : estimate(band["agreement"], 1, 100.0)});
     }
+}
+
+std::string bands_table(const ordered_json& comparison) {
+    Lines lines = {
+        {"run", "turns of a conversation", "count", "IoU", "turns with a call %", "valid calls %", "agreement %"}};
+    add_bands(comparison["runs"][0], true, lines);
+    for (const ordered_json& pair : comparison["pairs"]) add_bands(pair, false, lines);
     return text_table(lines);
 }
 

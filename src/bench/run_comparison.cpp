@@ -54,14 +54,11 @@ double decode_ms(const ordered_json& line) {
     return server_ms(line, "decode_ms").value_or(latency - number(line, "ttft_ms").value_or(latency));
 }
 
-bool has_valid_call(const ordered_json& line) {
-    for (const ordered_json& call : line.at("tool_calls")) {
-        const ordered_json arguments = member(member(call, "function"), "arguments");
-        if (arguments.is_object()) return true;
-        if (!arguments.is_string()) continue;
-        if (ordered_json::parse(arguments.get<std::string>(), nullptr, false).is_object()) return true;
-    }
-    return false;
+// Its arguments are a JSON object.
+bool is_valid_call(const ordered_json& call) {
+    const ordered_json& arguments = member(member(call, "function"), "arguments");
+    if (!arguments.is_string()) return arguments.is_object();
+    return ordered_json::parse(arguments.get<std::string>(), nullptr, false).is_object();
 }
 
 // What a reply says, its calls' ids left out.
@@ -166,6 +163,18 @@ ordered_json mean(const std::vector<PairedTurn>& turns, const Of& of) {
         .json();
 }
 
+// The share of calls that are valid; of turns without a call there is none.
+ordered_json valid_calls(const std::vector<PairedTurn>& turns) {
+    return Estimate(turns,
+                    [](const PairedTurn& turn) -> std::optional<Estimate::Term> {
+                        const ordered_json& calls = turn.second->at("tool_calls");
+                        if (calls.empty()) return std::nullopt;
+                        const auto valid = std::count_if(calls.begin(), calls.end(), is_valid_call);
+                        return Estimate::Term{static_cast<double>(valid), static_cast<double>(calls.size())};
+                    })
+        .json();
+}
+
 // Turns that both runs have a reply of.
 std::vector<PairedTurn> pair_turns(const RecordedRun& first, const RecordedRun& second,
                                    const ConversationFilter& filter) {
@@ -185,7 +194,11 @@ std::vector<PairedTurn> pair_turns(const RecordedRun& first, const RecordedRun& 
     return pairs;
 }
 
-// IoU, valid calls and agreement with the first run, by the turn's place in its conversation.
+double has_call(const PairedTurn& turn) {
+    return turn.second->at("tool_calls").empty() ? 0.0 : 1.0;
+}
+
+// Of the second run by the turn's place in its conversation: IoU, calls, and agreement with the first run.
 ordered_json bands_json(const std::vector<PairedTurn>& turns) {
     ordered_json bands = ordered_json::array();
     for (int64_t band = 0; band < kBands; ++band) {
@@ -200,9 +213,8 @@ ordered_json bands_json(const std::vector<PairedTurn>& turns) {
              {"to", last ? ordered_json() : ordered_json(begin + kBandTurns - 1)},
              {"turns", within.size()},
              {"iou", mean(within, [](const PairedTurn& turn) { return number(*turn.second, "iou"); })},
-             {"valid_calls",
-              mean(within,
-                   [](const PairedTurn& turn) { return std::optional(has_valid_call(*turn.second) ? 1.0 : 0.0); })},
+             {"with_call", mean(within, [](const PairedTurn& turn) { return std::optional(has_call(turn)); })},
+             {"valid_calls", valid_calls(within)},
              {"agreement", mean(within, [](const PairedTurn& turn) { return std::optional(agreement(turn)); })}});
     }
     return bands;
@@ -242,7 +254,8 @@ ordered_json run_json(const RecordedRun& run, const ConversationFilter& filter) 
             {"output_tokens", output},
             {"tokens_per_pass", passes_told && passes > 0
                                     ? ordered_json(1.0 + static_cast<double>(accepted) / static_cast<double>(passes))
-                                    : ordered_json()}};
+                                    : ordered_json()},
+            {"bands", bands_json(turns)}};
 }
 
 ordered_json pair_json(const RecordedRun& first, const RecordedRun& second, const ConversationFilter& filter) {

@@ -12,7 +12,8 @@ class BenchCompareCommand {
     explicit BenchCompareCommand(CLI::App& app) {
         app.add_option("runs", folders_, "Folders that bench agentic wrote; the others are measured by the first")
             ->required()
-            ->expected(2, 64);
+            ->expected(-2)  // or more
+            ->option_text("A B [C ...]");
         app.add_option("--only", filter_.only, "Only conversations whose ids have one of these in them")
             ->delimiter(',');
         app.add_option("--without", filter_.without, "Not those whose ids have one of these in them")->delimiter(',');

@@ -58,6 +58,7 @@ TEST(RunComparison, FiguresOfEachRunAndOfPairs) {
     EXPECT_NEAR(pair["prefill_faster"]["high"].get<double>(), 3.0, 1e-9);
     EXPECT_EQ(pair["tpot_faster"]["value"], 1.0);
     EXPECT_EQ(pair["same_replies"]["value"], 1.0);
+    EXPECT_EQ(slow["bands"][1]["turns"], 10);
     EXPECT_EQ(pair["bands"].size(), 5u);
     EXPECT_EQ(pair["bands"][0]["turns"], 50);
     EXPECT_EQ(pair["bands"][1]["turns"], 10);
@@ -98,6 +99,30 @@ TEST(RunComparison, DamagedCallsAreNone) {
     }
     const ordered_json bands = compare_runs({run("first", 1.0), damaged}, {})["pairs"][0]["bands"];
     EXPECT_NEAR(bands[0]["valid_calls"]["value"].get<double>(), 0.9, 1e-9);
+}
+
+// 30 of 60 turns have no call; of the others, each with two, one call in 60 is cut off.
+TEST(RunComparison, TellsCallsThatAreWrongFromTurnsWithoutAny) {
+    RecordedRun mixed = run("mixed", 1.0);
+    for (size_t i = 0; i < mixed.turns.size(); ++i) {
+        ordered_json& calls = mixed.turns[i]["tool_calls"];
+        if (i % 2 == 0) {
+            calls = ordered_json::array();
+        } else {
+            calls.push_back(calls[0]);
+        }
+    }
+    mixed.turns[1]["tool_calls"][0]["function"]["arguments"] = R"({"command": "l)";
+    const ordered_json comparison = compare_runs({mixed, mixed}, {});
+    for (const ordered_json* run : {&comparison["runs"][0], &comparison["pairs"][0]}) {
+        const ordered_json& band = (*run)["bands"][0];
+        EXPECT_EQ(band["with_call"]["value"], 0.5);
+        EXPECT_EQ(band["valid_calls"]["value"], 49.0 / 50);
+        EXPECT_EQ(band["valid_calls"]["turns"], 25);
+    }
+    for (ordered_json& turn : mixed.turns) turn["tool_calls"] = ordered_json::array();
+    const std::string table = comparison_table(compare_runs({mixed, mixed}, {}));
+    EXPECT_NE(table.find("0.0 (0.0 to 0.0) |      no calls |"), std::string::npos) << table;
 }
 
 TEST(RunComparison, FailedTurnsAndOtherConversationsAreLeftOut) {
