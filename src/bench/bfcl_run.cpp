@@ -63,7 +63,11 @@ void BfclRun::ask(Endpoint& endpoint, size_t sample) {
     record.reply = endpoint.chat(text, Clock::now() + timeout, record.failure);
 
     const std::lock_guard lock(mutex_);
-    if (!record.failure && phase_.add_reply(sample, bfcl_calls(record.reply.calls)).right) ++right_;
+    if (!record.failure) {
+        if (phase_.add_reply(sample, bfcl_calls(record.reply.calls)).right) ++right_;
+    } else if (record.failure->kind != "interrupted") {
+        phase_.add_failure(sample);
+    }
     ++done_;
     records_[sample] = std::move(record);
     callbacks_.progress({.done = done_,

@@ -36,7 +36,7 @@ class BfclRun {
 
     // `bfcl` of results.json.
     nlohmann::ordered_json json() const;
-    // Of bfcl.jsonl: a line for each question, in their order; what was not asked has no reply.
+    // Of bfcl.jsonl: a line for each question, in their order, asked or not.
     std::string lines() const;
 
  private:

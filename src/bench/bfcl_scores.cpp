@@ -30,6 +30,8 @@ BfclCount sum_of(const BfclScores& scores, auto belongs) {
     BfclCount sum;
     for (size_t i = 0; i < scores.subsets.size(); ++i) {
         if (!belongs(bfcl_subsets()[i])) continue;
+        sum.there += scores.subsets[i].there;
+        sum.questions += scores.subsets[i].questions;
         sum.asked += scores.subsets[i].asked;
         sum.answered += scores.subsets[i].answered;
         sum.right += scores.subsets[i].right;
@@ -50,8 +52,8 @@ Json missing_questions(const BfclScores& scores) {
     Json missing = Json::object();
     for (size_t i = 0; i < scores.subsets.size(); ++i) {
         const BfclSubset& subset = bfcl_subsets()[i];
-        const size_t expected = subset.rows_asked(subset.rows), asked = scores.subsets[i].asked;
-        if (asked < expected) missing[std::string(subset.name)] = expected - asked;
+        const size_t expected = subset.rows_asked(subset.rows), there = scores.subsets[i].there;
+        if (there < expected) missing[std::string(subset.name)] = expected - there;
     }
     return missing;
 }
@@ -90,11 +92,13 @@ Json scores_json(const BfclScores& scores) {
     Json subsets = Json::object();
     for (size_t i = 0; i < scores.subsets.size(); ++i) {
         const BfclCount& count = scores.subsets[i];
-        if (count.asked == 0) continue;
-        subsets[std::string(bfcl_subsets()[i].name)] = {{"score", percent(count.mean())},
-                                                        {"right", count.right},
-                                                        {"answered", count.answered},
-                                                        {"asked", count.asked}};
+        if (count.questions == 0) continue;
+        subsets[std::string(bfcl_subsets()[i].name)] = {
+            {"score", count.asked == 0 ? Json() : Json(percent(count.mean()))},
+            {"right", count.right},
+            {"answered", count.answered},
+            {"asked", count.asked},
+            {"questions", count.questions}};
     }
     const BfclCount total = scores.total();
     return {{"overall", percent(total.mean())},
@@ -104,21 +108,26 @@ Json scores_json(const BfclScores& scores) {
             {"right", total.right},
             {"answered", total.answered},
             {"asked", total.asked},
+            {"questions", total.questions},
+            {"sample_of", total.questions < total.there ? Json(total.there) : Json()},
             {"missing", missing_questions(scores)}};
 }
 
 Json accuracy_entry(const Json& bfcl) {
     Json subsets = Json::object();
-    for (const auto& [name, subset] : bfcl["subsets"].items()) subsets[name] = subset["score"];
-    const auto asked = bfcl["asked"].get<size_t>();
-    const BfclCount total{asked, bfcl["answered"].get<size_t>(), bfcl["right"].get<size_t>()};
+    for (const auto& [name, subset] : bfcl["subsets"].items()) {
+        if (!subset["score"].is_null()) subsets[name] = subset["score"];
+    }
+    const auto count = [&](const char* name) { return bfcl[name].get<size_t>(); };
+    const BfclCount total{.asked = count("asked"), .answered = count("answered"), .right = count("right")};
+    const size_t questions = count("questions");
     return {{"dataset_name", "bfcl_v4::function_calling"},
             {"score", total.mean()},
-            {"unit_samples", asked},
+            {"unit_samples", questions},
             {"num_repeats", 1},
-            {"total_samples", asked},
+            {"total_samples", questions},
             {"duration_s", std::round(bfcl["wall_s"].get<double>() * 1e3) / 1e3},
-            {"complete", total.answered == asked && bfcl["missing"].empty()},
+            {"complete", total.answered == questions && bfcl["missing"].empty() && bfcl["sample_of"].is_null()},
             {"dataset_type", "accuracy"},
             {"breakdown",
              {{"overall_accuracy", bfcl["overall"]},
@@ -127,7 +136,7 @@ Json accuracy_entry(const Json& bfcl) {
               {"subset_scores", std::move(subsets)},
               {"unscored_subsets", Json::object()},
               {"total_samples", total.answered},
-              {"issued_samples", asked}}}};
+              {"issued_samples", total.asked}}}};
 }
 
 }  // namespace colugo

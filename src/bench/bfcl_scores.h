@@ -10,8 +10,10 @@
 namespace colugo {
 
 struct BfclCount {
-    size_t asked = 0;
-    size_t answered = 0;  // a sample without a reply counts as wrong
+    size_t there = 0;      // in the data
+    size_t questions = 0;  // of these, to be asked
+    size_t asked = 0;      // so far
+    size_t answered = 0;   // one that was asked and has no reply counts as wrong
     size_t right = 0;
 
     double mean() const { return asked == 0 ? 0 : static_cast<double>(right) / static_cast<double>(asked); }
@@ -28,9 +30,10 @@ struct BfclScores {
     double normalized() const;              // the mean of the categories
 };
 
-// In percent: {"overall", "normalized", "categories": {...}, "subsets": {name: {"score", "right", "answered",
-// "asked"}}, "right", "answered", "asked", "missing": {name: count}}; missing: of the questions that would be asked of
-// the published data, those that were not there.
+// In percent: {"overall", "normalized", "categories": {...}, "subsets": {name: {"score", "right", "answered", "asked",
+// "questions"}}, "right", "answered", "asked", "questions", "sample_of", "missing": {name: count}}; score: null where
+// nothing was asked; sample_of: how many questions the data have, where not all of these were to be asked, else null;
+// missing: of the questions that would be asked of the published data, those that are not there.
 nlohmann::ordered_json scores_json(const BfclScores& scores);
 
 // What MLPerf's checker of submissions reads of them in accuracy/accuracy_results.json. bfcl: of scores_json, with the

@@ -20,6 +20,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
        margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2.2rem; }
 p.note { color: var(--soft); } pre { overflow-x: auto; font-size: 13px; line-height: 1.35; }
+pre.wrapped { white-space: pre-wrap; overflow-wrap: anywhere; }
 .bad { color: #c0392b; font-weight: 600; }
 svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: var(--soft); }
 .grid { stroke: var(--grid); stroke-width: 1; }
@@ -122,11 +123,12 @@ std::string timeline_section(const AgentRun& run) {
 }
 
 std::string accuracy_section(const ordered_json& bfcl) {
-    std::string table = fmt::format("{:<24}{:>9}{:>9}{:>9}{:>9}\n", "", "%", "right", "replies", "asked");
+    std::string table = fmt::format("{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "", "%", "right", "replies", "asked", "of");
     for (const auto& [name, subset] : bfcl["subsets"].items()) {
-        table +=
-            fmt::format("{:<24}{:>9.2f}{:>9}{:>9}{:>9}\n", name, subset["score"].get<double>(),
-                        subset["right"].get<size_t>(), subset["answered"].get<size_t>(), subset["asked"].get<size_t>());
+        const std::string score = subset["score"].is_null() ? "" : fmt::format("{:.2f}", subset["score"].get<double>());
+        table += fmt::format("{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}\n", name, score, subset["right"].get<size_t>(),
+                             subset["answered"].get<size_t>(), subset["asked"].get<size_t>(),
+                             subset["questions"].get<size_t>());
     }
     return section("Calls of tools", "The questions of BFCL by subset; what is wrong with a reply is in bfcl.jsonl.",
                    "<pre>" + escaped_html(table) + "</pre>\n");
@@ -134,10 +136,15 @@ std::string accuracy_section(const ordered_json& bfcl) {
 
 std::string verdict(const ordered_json& results) {
     if (results["valid"].get<bool>()) return "<p>The run is valid.</p>\n";
-    if (results["turns_expected"] == 0) return "<p class=\"bad\">The run is not valid: not all was asked.</p>\n";
+    const std::string cut = results["interrupted"].get<bool>() ? "; it was interrupted" : "";
+    const ordered_json& bfcl = results["bfcl"];
+    if (results["turns_expected"] == 0 && !bfcl.is_null()) {
+        return fmt::format(
+            "<p class=\"bad\">The run is not valid: {} of {} questions were asked, {} have a reply{}.</p>\n",
+            bfcl["asked"].get<size_t>(), bfcl["questions"].get<size_t>(), bfcl["answered"].get<size_t>(), cut);
+    }
     return fmt::format("<p class=\"bad\">The run is not valid: {} of {} turns have a reply{}.</p>\n",
-                       results["turns"].get<size_t>(), results["turns_expected"].get<size_t>(),
-                       results["interrupted"].get<bool>() ? "; it was interrupted" : "");
+                       results["turns"].get<size_t>(), results["turns_expected"].get<size_t>(), cut);
 }
 
 }  // namespace
@@ -155,7 +162,7 @@ std::string report_page(const AgentRun& run, const ordered_json& results) {
         page += latency_sections(run) + cache_section(run) + acceptance_section(results) + timeline_section(run);
     if (!results["bfcl"].is_null()) page += accuracy_section(results["bfcl"]);
     page += section("Setup", "What makes the run repeatable.",
-                    "<pre>" + escaped_html(results["setup"].dump(2)) + "</pre>\n");
+                    "<pre class=\"wrapped\">" + escaped_html(results["setup"].dump(2)) + "</pre>\n");
     return page + "</body>\n</html>\n";
 }
 

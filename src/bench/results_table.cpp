@@ -57,6 +57,9 @@ void add_accuracy(const ordered_json& bfcl, Table& table) {
     }
     if (missing > 0)
         table.add("BFCL DATA NOT WHOLE", fmt::format("{} questions are missing: {}", count(missing), subsets));
+    if (!bfcl["sample_of"].is_null())
+        table.add("BFCL, A SAMPLE",
+                  fmt::format("{} of {} questions", count(bfcl["questions"]), count(bfcl["sample_of"])));
     table.add("BFCL overall",
               fmt::format("{} ({} of {})", number(bfcl["overall"], 2), count(bfcl["right"]), count(bfcl["asked"])));
     std::string categories;
@@ -65,6 +68,8 @@ void add_accuracy(const ordered_json& bfcl, Table& table) {
     table.add("  normalized", fmt::format("{} ({})", number(bfcl["normalized"], 2), categories));
     if (bfcl["answered"] != bfcl["asked"])
         table.add("  without a reply", count(bfcl["asked"].get<int64_t>() - bfcl["answered"].get<int64_t>()));
+    if (bfcl["asked"] != bfcl["questions"])
+        table.add("  not asked", count(bfcl["questions"].get<int64_t>() - bfcl["asked"].get<int64_t>()));
     table.add("  wall clock", fmt::format("{} s", number(bfcl["wall_s"], 2)));
 }
 
@@ -72,8 +77,11 @@ void add_tokens(const ordered_json& results, Table& table) {
     table.add("prompt tokens", count(results["prompt_tokens"]));
     table.add("  cached", fmt::format("{} ({})", count(results["cached_tokens"]),
                                       share(results["cached_tokens"], results["prompt_tokens"])));
-    table.add("  in earlier prompts", fmt::format("{} ({})", count(results["ideal_cached_tokens"]),
-                                                  share(results["ideal_cached_tokens"], results["prompt_tokens"])));
+    const ordered_json& ideal = results["ideal_cached_tokens"];
+    table.add("  in earlier prompts",
+              ideal.is_null() && results["no_ideal"].is_string()
+                  ? "not counted: " + results["no_ideal"].get<std::string>()
+                  : fmt::format("{} ({})", count(ideal), share(ideal, results["prompt_tokens"])));
     table.add("  computed", count(results["computed_prompt_tokens"]));
     table.add("output tokens",
               fmt::format("{}, {} tok/s", count(results["output_tokens"]), number(results["output_tok_s"], 2)));

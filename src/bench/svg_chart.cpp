@@ -9,7 +9,7 @@ namespace colugo {
 
 namespace {
 
-constexpr double kWidth = 860, kHeight = 300, kLeft = 64, kRight = 16, kTop = 28, kBottom = 44;
+constexpr double kWidth = 860, kHeight = 300, kLeft = 64, kRight = 16, kTop = 36, kBottom = 44;
 constexpr double kRow = 18, kNameWidth = 220;  // of a timeline
 
 // The step between two marks on an axis: 1, 2 or 5 times a power of ten, some five of them.

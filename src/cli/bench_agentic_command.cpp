@@ -29,6 +29,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int64_t kMostConversations = 1'000'000;
+constexpr int64_t kMostQuestions = 1'000'000;
 constexpr int64_t kLongestReply = 1 << 24;  // tokens; far above any context
 constexpr const char* kSample = "workloads/sample.jsonl";
 
@@ -63,6 +64,7 @@ class BenchAgenticCommand {
  private:
     AgentWorkload read_workload() const;
     std::map<std::pair<std::string, int64_t>, int64_t> reply_lengths(const AgentWorkload& workload) const;
+    void refuse_colugo_for_lengths() const;
     void replay(AgentRun& run);
     void ask_bfcl(AgentRun& run, BfclPhase phase);
     void publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const;
@@ -71,7 +73,8 @@ class BenchAgenticCommand {
     std::string data_ = "sample", bfcl_, out_, lengths_of_;
     bool accuracy_only_ = false;
     std::string bfcl_lines_;  // of bfcl.jsonl
-    int64_t limit_ = kMostConversations;
+    int64_t limit_ = kMostConversations, limit_questions_ = kMostQuestions;
+    const CLI::Option* limit_questions_option_;
     ReplayRules rules_;
     bool mlperf_ = false;
 };
@@ -85,6 +88,10 @@ BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
     app.add_option("--bfcl", bfcl_,
                    "Ask the questions of BFCL too: the folder of its data, or auto, for where Python has bfcl-eval");
     app.add_flag("--accuracy-only", accuracy_only_, "Ask nothing else (--bfcl auto)");
+    limit_questions_option_ = app.add_option("--limit-questions", limit_questions_,
+                                             "Take no more than so many of these, evenly over their subsets")
+                                  ->check(whole_number(1, kMostQuestions))
+                                  ->default_str("all");
     app.add_option("--concurrency", rules_.concurrency, "Conversations at a time")
         ->check(whole_number(1, 1024))
         ->capture_default_str();
@@ -134,6 +141,12 @@ std::map<std::pair<std::string, int64_t>, int64_t> BenchAgenticCommand::reply_le
         }
     }
     return lengths;
+}
+
+void BenchAgenticCommand::refuse_colugo_for_lengths() const {
+    if (lengths_of_.empty() || !server_.is_colugo()) return;
+    fail(ErrorCode::invalid_argument,
+         "--lengths-of needs a server that takes ignore_eos, and colugo's refuses it; with colugo use --replay-output");
 }
 
 void BenchAgenticCommand::replay(AgentRun& run) {
@@ -192,13 +205,16 @@ void BenchAgenticCommand::publish(AgentRun& run, ResultFolder& folder, const std
 }
 
 Outcome BenchAgenticCommand::execute() {
+    if (limit_questions_option_->count() > 0 && !accuracy_only_ && bfcl_.empty()) {
+        throw CLI::ValidationError("--limit-questions", "goes with --bfcl or --accuracy-only");
+    }
     AgentRun run;
     run.accuracy_only = accuracy_only_;
     if (!accuracy_only_) run.workload = read_workload();
     std::optional<BfclPhase> bfcl;
     const std::string bfcl_folder =
         accuracy_only_ || !bfcl_.empty() ? find_bfcl_data(bfcl_ == "auto" ? "" : bfcl_) : "";
-    if (!bfcl_folder.empty()) bfcl.emplace(read_bfcl_samples(bfcl_folder));
+    if (!bfcl_folder.empty()) bfcl.emplace(read_bfcl_samples(bfcl_folder), static_cast<size_t>(limit_questions_));
     run.rules = rules_;
     if (!lengths_of_.empty()) run.rules.lengths = reply_lengths(run.workload);
     ResultFolder folder(out_.empty() ? "bench-agentic-" + time_text("%Y%m%d-%H%M%S") : out_);
@@ -214,7 +230,9 @@ Outcome BenchAgenticCommand::execute() {
     }
     run.setup["bfcl"] = bfcl ? ordered_json({{"path", bfcl_folder}, {"questions", bfcl->size()}}) : ordered_json();
     run.setup["machine"] = machine_json();
+    refuse_colugo_for_lengths();
     server_.start(run.rules.interleave ? 1 : run.rules.concurrency);
+    refuse_colugo_for_lengths();
     if (!accuracy_only_) replay(run);
     if (bfcl && !run.interrupted) ask_bfcl(run, std::move(*bfcl));
     run.setup["server"] = server_.json();

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "bench/json_member.h"
 #include "checkpoint/checkpoint_files.h"
 #include "cli/interrupt.h"
 #include "cli/text_output.h"
@@ -92,6 +93,12 @@ void BenchServer::start(int parallel) {
 
 std::unique_ptr<Endpoint> BenchServer::connect() const {
     return std::make_unique<Endpoint>(url_, HttpClient::Options{.api_key = api_key(), .should_stop = interrupted});
+}
+
+bool BenchServer::is_colugo() const {
+    if (url_.empty() || process_) return true;
+    const ordered_json& data = member(facts_.models, "data");
+    return data.is_array() && !data.empty() && member(data.front(), "owned_by") == "colugo";
 }
 
 ordered_json BenchServer::json() const {

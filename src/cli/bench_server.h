@@ -22,6 +22,8 @@ class BenchServer {
     // A connection to it.
     std::unique_ptr<Endpoint> connect() const;
     const ServerFacts& facts() const { return facts_; }
+    // Ours, or one that says so; known of another one when it has been started.
+    bool is_colugo() const;
     // Its name for the model, in requests.
     const std::string& model() const { return facts_.model; }
     // What there is to tell of it, its peak of memory so far included.

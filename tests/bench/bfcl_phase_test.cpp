@@ -21,13 +21,17 @@ size_t row_of(const BfclSample& sample) {
     return std::stoul(sample.id.substr(sample.id.rfind('_') + 1));
 }
 
-// A reply to each sample of every subset in `right`: the right one to the first so many, a wrong one to the others.
+// A reply to each sample of every subset in `right`: the right one to the first so many, a wrong one to the others;
+// none to those of other subsets.
 BfclPhase phase_with(const MadeUpBfcl& folder, const std::map<std::string_view, size_t>& right) {
     BfclPhase phase(read_bfcl_samples(folder.path()));
     for (size_t i = 0; i < phase.size(); ++i) {
         const BfclSample& sample = phase.sample(i);
         const auto found = right.find(sample.subset->name);
-        if (found == right.end()) continue;
+        if (found == right.end()) {
+            phase.add_failure(i);
+            continue;
+        }
         const size_t row = row_of(sample);
         const bool is_right = row < found->second;
         const BfclCall call = {std::string(sample.subset->name) + "_run", arguments_for(sample, row)};
@@ -71,8 +75,40 @@ TEST(BfclPhase, AMissingReplyCountsAsWrong) {
     const BfclPhase phase = phase_with(MadeUpBfcl(10), right);
     EXPECT_EQ(phase.scores().total().answered, 110u);
     EXPECT_DOUBLE_EQ(phase.scores().total().mean(), 75.0 / 120);
-    EXPECT_DOUBLE_EQ(phase.scores_so_far().total().mean(), 75.0 / 110);
     EXPECT_DOUBLE_EQ(phase.scores().category(BfclCategory::live), 0.35);
+}
+
+TEST(BfclPhase, AQuestionThatWasNotAskedCountsForNothing) {
+    BfclPhase phase(read_bfcl_samples(MadeUpBfcl(10).path()));
+    const BfclCall call = {"simple_python_run", R"({"row": 0})"};
+    phase.add_reply(0, {&call, 1});
+    phase.add_failure(1);
+    const nlohmann::ordered_json json = scores_json(phase.scores());
+    EXPECT_EQ(json["overall"], 50.0);
+    EXPECT_EQ(json["categories"].dump(), R"({"non_live":50.0})");
+    EXPECT_EQ(json["subsets"]["simple_python"].dump(),
+              R"({"score":50.0,"right":1,"answered":1,"asked":2,"questions":10})");
+    EXPECT_EQ(json["subsets"]["multiple"].dump(), R"({"score":null,"right":0,"answered":0,"asked":0,"questions":10})");
+    EXPECT_EQ(json["asked"], 2);
+    EXPECT_EQ(json["questions"], 120);
+    EXPECT_TRUE(json["sample_of"].is_null());
+}
+
+TEST(BfclPhase, ASampleHasOfEverySubsetItsShare) {
+    const MadeUpBfcl folder(100);
+    const std::vector<BfclSample> all = read_bfcl_samples(folder.path());
+    const size_t most = (all.size() + 9) / 10;
+    const BfclPhase phase(all, most);
+    EXPECT_EQ(phase.size(), most);
+    const BfclScores scores = phase.scores();
+    for (const BfclCount& count : scores.subsets) {
+        EXPECT_LE(count.questions, count.there / 10 + 1);
+        EXPECT_GE(count.questions, count.there / 10);
+    }
+    EXPECT_EQ(scores_json(scores)["sample_of"], all.size());
+    EXPECT_EQ(scores_json(scores)["missing"], scores_json(BfclPhase(all).scores())["missing"]);
+    EXPECT_EQ(BfclPhase(all, all.size() + 1).size(), all.size());
+    EXPECT_EQ(BfclPhase(all, 1).sample(0).id, "simple_python_0");
 }
 
 TEST(BfclPhase, ACallIsWrongWhereNoFunctionFits) {
@@ -85,6 +121,9 @@ TEST(BfclPhase, ACallIsWrongWhereNoFunctionFits) {
 
 TEST(BfclPhase, RowsSayWhyAScoreIsNone) {
     BfclPhase phase(read_bfcl_samples(MadeUpBfcl(1).path()));
+    EXPECT_EQ(phase.row(0).dump(),
+              R"({"id":"simple_python_0","subset":"simple_python","score":null,"reason":"not asked"})");
+    phase.add_failure(0);
     EXPECT_EQ(phase.row(0).dump(),
               R"({"id":"simple_python_0","subset":"simple_python","score":0,"reason":"no reply"})");
     phase.add_reply(0, {});
@@ -125,7 +164,8 @@ TEST(BfclPhase, ResultsArePercentages) {
     EXPECT_EQ(json["overall"], 70.83);
     EXPECT_EQ(json["normalized"], 73.33);
     EXPECT_EQ(json["categories"].dump(), R"({"non_live":75.0,"live":60.0,"hallucination":85.0})");
-    EXPECT_EQ(json["subsets"]["simple_java"].dump(), R"({"score":60.0,"right":6,"answered":10,"asked":10})");
+    EXPECT_EQ(json["subsets"]["simple_java"].dump(),
+              R"({"score":60.0,"right":6,"answered":10,"asked":10,"questions":10})");
     json["wall_s"] = 12.3456;
     nlohmann::ordered_json entry = accuracy_entry(json);
     EXPECT_EQ(entry["dataset_name"], "bfcl_v4::function_calling");
@@ -140,6 +180,8 @@ TEST(BfclPhase, ResultsArePercentages) {
     json["missing"] = nlohmann::ordered_json::object();
     entry = accuracy_entry(json);
     EXPECT_EQ(entry["complete"], true);
+    json["sample_of"] = 240;
+    EXPECT_EQ(accuracy_entry(json)["complete"], false);
 }
 
 }  // namespace

@@ -82,12 +82,24 @@ class BenchBfclTest(ProgramCase):
         self.assertEqual(results["setup"]["bfcl"], {"path": data, "questions": 24})
         self.assertIsNone(results["setup"]["data"])
         with open(os.path.join(out, "report.html"), encoding="utf-8") as file:
-            self.assertRegex(file.read(), r"live_parallel_multiple +100\.00 +2 +2 +2")
+            self.assertRegex(file.read(), r"live_parallel_multiple +100\.00 +2 +2 +2 +2")
         with open(os.path.join(out, "accuracy/accuracy_results.json"), encoding="utf-8") as file:
             accuracy = json.load(file)
         self.assertEqual((accuracy["average_accuracy"], len(accuracy["accuracy_scores"])), (1.0, 1))
         self.assertEqual(accuracy["accuracy_scores"][0]["breakdown"]["overall_accuracy"], 100.0)
         self.assertFalse(os.path.exists(os.path.join(out, "scores.json")))
+
+    def test_a_sample_is_called_one(self):
+        data = self.questions(self.path("data"), 4)
+        results, rows, done, server, out = self.run_bench(right_reply, "--accuracy-only", "--bfcl", data, "--limit-questions", 12, "--mlperf")
+        self.assertEqual([row["id"] for row in rows], [f"{subset}_0" for subset in SUBSETS])
+        self.assertEqual((results["valid"], results["bfcl"]["questions"], results["bfcl"]["sample_of"]), (True, 12, 48))
+        self.assertRegex(done.stdout.decode(), r"BFCL, A SAMPLE +12 of 48 questions\n")
+        with open(os.path.join(out, "accuracy/accuracy_results.json"), encoding="utf-8") as file:
+            self.assertFalse(json.load(file)["accuracy_scores"][0]["complete"])
+        done = colugo("bench", "agentic", "--limit-questions", 12, "--url", "http://127.0.0.1:9")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--limit-questions: goes with --bfcl or --accuracy-only", done.stderr.decode())
 
     def test_requests_are_what_the_rules_say(self):
         data = self.questions(self.path("data"), 1)
@@ -168,7 +180,16 @@ class BenchBfclTest(ProgramCase):
         self.assertIn("INVALID: interrupted", output.decode())
         with open(os.path.join(out, "results.json"), encoding="utf-8") as file:
             bfcl = json.load(file)["bfcl"]
-        self.assertEqual((bfcl["answered"], bfcl["asked"]), (2, 12))
+        self.assertEqual((bfcl["right"], bfcl["answered"], bfcl["asked"], bfcl["questions"]), (2, 2, 2, 12))
+        self.assertEqual(bfcl["overall"], 100.0)
+        self.assertRegex(output.decode(), r"not asked +10\n")
+        with open(os.path.join(out, "bfcl.jsonl"), encoding="utf-8") as file:
+            self.assertEqual([json.loads(line)["score"] for line in file], [1, 1] + 10 * [None])
+        with open(os.path.join(out, "report.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("2 of 12 questions were asked, 2 have a reply; it was interrupted.", page)
+        self.assertRegex(page, r"simple_python +100\.00 +1 +1 +1 +1\n")
+        self.assertRegex(page, r"\nmultiple +0 +0 +0 +1\n")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,8 @@ class BenchReportTest(ProgramCase):
             "wall clock": f"{results['wall_s']:.2f} s",
             "prompt tokens": told(prompt, ","),
             "  cached": f"{told(cached, ',')} ({share(cached, prompt)})",
-            "  in earlier prompts": f"{told(results['ideal_cached_tokens'], ',')} ({share(results['ideal_cached_tokens'], prompt)})",
+            "  in earlier prompts": f"not counted: {results['no_ideal']}" if results["ideal_cached_tokens"] is None else
+                                    f"{told(results['ideal_cached_tokens'], ',')} ({share(results['ideal_cached_tokens'], prompt)})",
             "  computed": told(results["computed_prompt_tokens"], ","),
             "output tokens": f"{told(results['output_tokens'], ',')}, {told(results['output_tok_s'], '.2f')} tok/s",
             "tokens per pass": told(results["tokens_per_pass"], ".3f"),

@@ -306,6 +306,9 @@ class BenchTest(ProgramCase):
             asked = [body for body in server.requests if "messages" in body]
         self.assertEqual([body["max_tokens"] for body in asked[:len(turns)]], [turn["output_tokens"] for turn in turns])
         self.assertTrue(all(body["ignore_eos"] and "replay_output" not in body for body in asked))
+        done = colugo("bench", "agentic", "--limit-conversations", "1", "--lengths-of", self.path("first"), "--out", self.path("second"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--lengths-of needs a server that takes ignore_eos", done.stderr.decode())
         done = colugo("bench", "agentic", "--lengths-of", self.path("first"), "--out", self.path("second"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not tell the output tokens of conversation sample-02", done.stderr.decode())
@@ -360,6 +363,7 @@ class BenchTest(ProgramCase):
             with open(os.path.join(out, "results.json"), encoding="utf-8") as file:
                 results = json.load(file)
             self.assertEqual((results["valid"], results["interrupted"], results["turns"]), (False, True, 1))
+            self.assertRegex(output.decode(), "in earlier prompts +not counted: the run was interrupted\n")
 
     def test_ctrl_c_ends_a_server_of_its_own(self):
         script = self.path("script.jsonl", json.dumps({"text": CALL % "ls", "delay_ms": 60000}) + "\n")
