@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/agent_workload.h"
 #include "engine/branch_points.h"
 #include "engine/engine.h"
 #include "text/detokenizer.h"
@@ -31,65 +32,22 @@ struct Options {
     int threads = 2;
 };
 
-struct Conversation {
-    std::string id;
-    ordered_json tools;
-    ordered_json messages = ordered_json::array();
-    std::vector<size_t> turns;  // indices of the assistant's messages: each is a request with what is before it
-};
-
-void add_row(Conversation& conversation, ordered_json row) {
-    const std::string role = row.at("role");
-    if (role == "user") {
-        conversation.tools = row.at("tools");
-        conversation.messages.push_back({{"role", "system"}, {"content", row.at("system")}});
-        conversation.messages.push_back({{"role", "user"}, {"content", row.at("content")}});
-    } else if (role == "assistant") {
-        conversation.turns.push_back(conversation.messages.size());
-        conversation.messages.push_back({{"role", "assistant"},
-                                         {"content", ""},
-                                         {"reasoning_content", row.at("reasoning_content")},
-                                         {"tool_calls", row.at("tool_calls")}});
-    } else {
-        ordered_json results = row.at("tool_results");
-        if (!results.is_array()) results = ordered_json::array({{{"content", std::move(results)}}});
-        for (const ordered_json& result : results) {
-            conversation.messages.push_back({{"role", "tool"}, {"content", result.at("content")}});
-        }
-    }
-}
-
-std::vector<Conversation> read_conversations(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) fail(ErrorCode::not_found, "there is no file {}", path);
-    std::vector<Conversation> conversations;
-    std::map<std::string, size_t> index;
-    for (std::string line; std::getline(file, line);) {
-        ordered_json row = ordered_json::parse(line);
-        const auto [entry, added] =
-            index.try_emplace(row.at("conversation_id").get<std::string>(), conversations.size());
-        if (added) conversations.emplace_back().id = entry->first;
-        add_row(conversations[entry->second], std::move(row));
-    }
-    return conversations;
-}
-
 bool names_any(const std::vector<std::string>& parts, const std::string& id) {
     return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) { return id.find(part) != id.npos; });
 }
 
-void choose_conversations(std::vector<Conversation>& conversations, const Options& options) {
-    std::erase_if(conversations, [&](const Conversation& one) {
+void choose_conversations(std::vector<AgentConversation>& conversations, const Options& options) {
+    std::erase_if(conversations, [&](const AgentConversation& one) {
         return (!options.only.empty() && !names_any(options.only, one.id)) || names_any(options.without, one.id);
     });
     if (conversations.empty()) fail(ErrorCode::not_found, "{} has no such conversation", options.data);
 }
 
 // Keeps `count` turns of each conversation, evenly; all where it is 0.
-void choose_turns(std::vector<Conversation>& conversations, size_t count) {
-    for (Conversation& conversation : conversations) {
+void choose_turns(std::vector<AgentConversation>& conversations, size_t count) {
+    for (AgentConversation& conversation : conversations) {
         if (count == 0 || conversation.turns.size() <= count) continue;
-        std::vector<size_t> chosen;
+        std::vector<AgentTurn> chosen;
         for (size_t i = 0; i < count; ++i) {
             chosen.push_back(conversation.turns[i * (conversation.turns.size() - 1) / std::max<size_t>(count - 1, 1)]);
         }
@@ -98,7 +56,7 @@ void choose_turns(std::vector<Conversation>& conversations, size_t count) {
 }
 
 // (conversation, turn) of every request, `interleaved` conversations taking turns.
-std::vector<std::pair<size_t, size_t>> order_of(const std::vector<Conversation>& conversations,
+std::vector<std::pair<size_t, size_t>> order_of(const std::vector<AgentConversation>& conversations,
                                                 const Options& options) {
     std::vector<std::pair<size_t, size_t>> order;
     const auto group = static_cast<size_t>(options.interleaved);
@@ -128,7 +86,7 @@ class Quiet : public RequestListener {
 class ConversationReplay {
  public:
     explicit ConversationReplay(const Options& options)
-        : options_(options), text_(options.model), conversations_(read_conversations(options.data)) {
+        : options_(options), text_(options.model), conversations_(read_agent_workload(options.data).conversations) {
         choose_conversations(conversations_, options);
         choose_turns(conversations_, options.chosen_turns);
         if (!options.replies_path.empty()) replies_.open(options.replies_path);
@@ -205,11 +163,10 @@ class ConversationReplay {
         return fed;
     }
 
-    void request(const Conversation& conversation, size_t turn) {
+    void request(const AgentConversation& conversation, size_t turn) {
         ChatInput input;
-        const auto end = conversation.messages.begin() + static_cast<std::ptrdiff_t>(conversation.turns[turn]);
-        input.messages = prepare_messages(ordered_json(std::vector<ordered_json>(conversation.messages.begin(), end)));
-        input.tools = conversation.tools;
+        input.messages = prepare_messages(conversation.history(conversation.turns[turn]));
+        if (!conversation.tools.empty()) input.tools = conversation.tools;
         input.extra["enable_thinking"] = false;
         Request request;
         request.prompt = text_.encode(text_.render(input));
@@ -230,19 +187,18 @@ class ConversationReplay {
         most_used_ = std::max(most_used_, engine_->metrics().used_bytes);
     }
 
-    void write_reply(const Conversation& conversation, size_t turn, const RequestResult& result) {
+    void write_reply(const AgentConversation& conversation, size_t turn, const RequestResult& result) {
         if (!replies_.is_open()) return;
         Detokenizer detokenizer(text_.tokenizer());
         std::string reply;
         for (const int32_t token : tokens_) detokenizer.feed(token, reply);
         detokenizer.flush(reply);
-        const size_t message = conversation.turns[turn];
         replies_ << ordered_json{{"conversation_id", conversation.id},
-                                 {"message", message},
+                                 {"message", conversation.turns[turn].history},
                                  {"reply", reply},
                                  {"tokens", tokens_.size()},
                                  {"finish", finish_reason_name(result.finish)},
-                                 {"recorded", conversation.messages[message].at("tool_calls")}}
+                                 {"recorded", conversation.turns[turn].recorded}}
                         .dump(-1, ' ', false, ordered_json::error_handler_t::replace)
                  << "\n";
     }
@@ -257,7 +213,7 @@ class ConversationReplay {
     // Asks once more for each conversation's last prompt, of an engine that has only the disk. Those that were still in
     // memory are written at the end; of the others, what is there is what was written in time.
     void restart() {
-        std::map<const Conversation*, int64_t> in_memory;
+        std::map<const AgentConversation*, int64_t> in_memory;
         for (const auto& [conversation, prompt] : last_prompts_) {
             in_memory[conversation] = engine_->in_memory({prompt}).cached_len;
         }
@@ -351,7 +307,7 @@ class ConversationReplay {
 
     Options options_;
     ModelText text_;
-    std::vector<Conversation> conversations_;
+    std::vector<AgentConversation> conversations_;
     std::unique_ptr<LoadedModel> model_;
     std::unique_ptr<Engine> engine_;
     std::optional<PassCost> cost_;
@@ -365,7 +321,7 @@ class ConversationReplay {
     std::ofstream replies_;
     std::vector<double> ttft_;
     std::vector<int32_t> tokens_;  // of the last reply
-    std::map<const Conversation*, std::vector<int32_t>> last_prompts_;
+    std::map<const AgentConversation*, std::vector<int32_t>> last_prompts_;
     ordered_json json_;
 };
 
