@@ -24,6 +24,10 @@ import time
 import urllib.error
 import urllib.request
 
+from packages_needed import need
+
+need("numpy")
+
 import numpy as np
 
 from checkpoint_tokenizer import byte_alphabet

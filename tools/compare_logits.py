@@ -6,6 +6,10 @@ exits 1 where the largest difference exceeds it.
 """
 import sys
 
+from packages_needed import need
+
+need("numpy")
+
 import numpy as np
 
 

@@ -14,6 +14,10 @@ import subprocess
 import sys
 import unicodedata
 
+from packages_needed import need
+
+need("tokenizers")
+
 import tokenizers
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]

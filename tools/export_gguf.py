@@ -14,6 +14,10 @@ import json
 import os
 import sys
 
+from packages_needed import need
+
+need("numpy", "gguf")
+
 import gguf
 import numpy as np
 

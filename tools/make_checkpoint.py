@@ -11,6 +11,10 @@ import os
 import sys
 import time
 
+from packages_needed import need
+
+need("numpy")
+
 import numpy as np
 
 import checkpoint_quantize as quantize

@@ -28,6 +28,10 @@ import tempfile
 
 os.environ["USE_HUB_KERNELS"] = "NO"
 
+from packages_needed import need
+
+need("numpy", "torch", "transformers")
+
 import numpy as np
 import torch
 import transformers

@@ -27,6 +27,10 @@ import json
 import os
 import tempfile
 
+from packages_needed import need
+
+need("numpy")
+
 import numpy as np
 
 import checkpoint_shapes

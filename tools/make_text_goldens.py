@@ -9,6 +9,10 @@ import os
 import random
 import sys
 
+from packages_needed import need
+
+need("tokenizers")
+
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 

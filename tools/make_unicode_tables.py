@@ -11,6 +11,10 @@ are marked `fixed`, together with everything Unicode 16 does not assign.
 """
 import sys
 
+from packages_needed import need
+
+need("tokenizers", "unicodedata2")
+
 import tokenizers
 import unicodedata2 as unicode_data
 from tokenizers import Regex, normalizers

@@ -11,6 +11,10 @@ state. Everything else stays in the dtype of the model (float64 unless asked oth
 
 import argparse
 
+from packages_needed import need
+
+need("numpy")
+
 import numpy as np
 
 import colugo_formats as formats

@@ -32,6 +32,7 @@ CLEAN = {
     "tests/model/forward_test.cpp": "int main() {}\n",
     "tests/support/temp_folder.h": "#pragma once\n",
     "tests/text/utf8_test.cpp": "int main() {}\n",
+    "tools/part.py": '"""A module."""\n',
     "docs/page.md": "A page.\n",
 }
 
@@ -64,6 +65,7 @@ FAULTS = [
     ("check_guards", "src/model/open.h", "int open;\n", "src/model/open.h: has no #pragma once"),
     ("check_text", "src/model/blank.h", "#pragma once \n", "src/model/blank.h:1: ends in blanks"),
     ("check_text", "src/model/cut.h", "#pragma once", "src/model/cut.h: does not end in a newline"),
+    ("check_executable", "tools/run.py", "#!/usr/bin/env python3\n", "tools/run.py: begins with #! and is not"),
 ]
 
 

@@ -73,6 +73,7 @@ class Tree:
     def __init__(self, root, compiled=None):
         """compiled: paths of the sources some target compiles, or None where that is not known."""
         self.files = {}
+        self.executable = set()  # paths
         self.compiled = compiled
         for folder, names, files in os.walk(root):
             names[:] = [n for n in names if n not in self.SKIPPED_FOLDERS and not n.startswith("build-")]
@@ -81,6 +82,8 @@ class Tree:
                 try:
                     with open(path, encoding="utf-8") as file:
                         self.files[os.path.relpath(path, root)] = file.read()
+                    if os.access(path, os.X_OK):
+                        self.executable.add(os.path.relpath(path, root))
                 except UnicodeDecodeError:
                     pass
 
@@ -264,6 +267,14 @@ def check_text(tree):
     return findings
 
 
+def check_executable(tree):
+    return [
+        f"{path}: begins with #! and is not executable"
+        for path in tree.under("scripts", "tools")
+        if tree.files[path].startswith("#!") and path not in tree.executable
+    ]
+
+
 CHECKS = [
     check_arrows,
     check_includes_exist,
@@ -276,4 +287,5 @@ CHECKS = [
     check_compiled,
     check_guards,
     check_text,
+    check_executable,
 ]

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -194,6 +195,15 @@ class Goldens(CheckpointCase):
             model = ReferenceModel(self.make(*make_quantized_goldens.VARIANTS[variant][1]))
             for module, values in make_quantized_goldens.run_linears(model).items():
                 self.assertLess(np.abs(golden.raw(f"{variant}.{module}") - values).max(), 1e-6 * np.abs(values).max())
+
+
+class MissingPackages(unittest.TestCase):
+    def test_a_tool_names_what_it_needs(self):
+        for tool in ("make_checkpoint.py", "export_gguf.py", "reference_model.py"):
+            path = os.path.join(ROOT, "tools", tool)
+            done = subprocess.run([sys.executable, "-S", "-B", path], capture_output=True, text=True)
+            sentence = f"{path} needs numpy: apt install python3-numpy, or pip install numpy in a virtual environment\n"
+            self.assertEqual((done.returncode, done.stderr), (1, sentence))
 
 
 if __name__ == "__main__":
