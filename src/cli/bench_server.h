@@ -21,7 +21,6 @@ class BenchServer {
     void start(int parallel);
     // A connection to it.
     std::unique_ptr<Endpoint> connect() const;
-    const ServerFacts& facts() const { return facts_; }
     // Ours, or one that says so; known of another one when it has been started.
     bool is_colugo() const;
     // Its name for the model, in requests.
