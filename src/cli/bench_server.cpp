@@ -59,9 +59,9 @@ std::string BenchServer::api_key() const {
 std::vector<std::string> BenchServer::serve_arguments(int parallel) const {
     std::vector<std::string> arguments = {"serve",  "--model", model_,        "--host", "127.0.0.1",
                                           "--port", "0",       "--reasoning", "off"};
-    const CLI::Option* config = root_.get_config_ptr();
-    if (config != nullptr && !config->as<std::string>().empty()) {
-        arguments.insert(arguments.end(), {"--config", config->as<std::string>()});
+    // CLI11 may not be asked for the value of an option that has none: its results are empty then.
+    for (const std::string& file : root_.get_config_ptr()->results()) {
+        arguments.insert(arguments.end(), {"--config", file});
     }
     if (parallel > 1 && !names_parallel(serve_flags_) && variable("COLUGO_PARALLEL").empty()) {
         arguments.insert(arguments.end(), {"--parallel", std::to_string(parallel)});
