@@ -126,12 +126,15 @@ float softmax_columns(const float* scores, float score_scale, int begin, int end
     const V first = V::set(static_cast<float>(begin));
     const V last = V::set(static_cast<float>(end));
     const V none = V::set(-kInfinity);
+    const bool whole = begin <= 0 && end >= kPage;
     V score[kVectors];
     V top = V::set(max);
     for (int i = 0; i < kVectors; ++i) {
-        const V column = V::load(kColumns + i * V::kWidth);
-        const V product = V::load(scores + i * V::kWidth) * V::set(score_scale);
-        score[i] = V::select_less(column, first, none, V::select_less(column, last, product, none));
+        score[i] = V::load(scores + i * V::kWidth) * V::set(score_scale);
+        if (!whole) {
+            const V column = V::load(kColumns + i * V::kWidth);
+            score[i] = V::select_less(column, first, none, V::select_less(column, last, score[i], none));
+        }
         top = V::max(top, score[i]);
     }
     max = top.reduce_max();

@@ -39,6 +39,7 @@ struct Vec512 {
         const __m512i exponent = _mm512_add_epi32(_mm512_cvtps_epi32(i.v), _mm512_set1_epi32(127));
         return {_mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23))};
     }
+    static Vec512 times_pow2(Vec512 x, Vec512 n) { return {_mm512_scalef_ps(x.v, n.v)}; }
     static Vec512 select_less(Vec512 a, Vec512 b, Vec512 x, Vec512 y) {
         return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), y.v, x.v)};
     }

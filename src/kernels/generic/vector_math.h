@@ -26,6 +26,18 @@ void for_each_vector(int n, Body body) {
     if (i < n) body(i, n - i);
 }
 
+// x 2^n, rounded once, for x in [0.5, 2] and integral-valued n in [-150, 128].
+template <class V>
+V times_pow2(V x, V n) {
+    if constexpr (requires { V::times_pow2(x, n); }) {
+        return V::times_pow2(x, n);
+    } else {
+        // Wider than one exponent: the first product is exact.
+        const V half = V::round(n * V::set(0.5f));
+        return x * V::pow2(half) * V::pow2(n - half);
+    }
+}
+
 // e^x to 2 ulp, subnormal results included; 0 at -infinity, infinity above 88.73, NaN for NaN only.
 template <class V>
 V exp(V x) {
@@ -43,9 +55,7 @@ V exp(V x) {
     q = V::fma(q, r, V::set(1.66665196e-1f));
     q = V::fma(q, r, V::set(4.9999994e-1f));
     const V power = V::fma(q * r, r, r) + V::set(1.0f);
-    // n is in [-150, 128], wider than one exponent: the first product is exact, the second rounds once.
-    const V half = V::round(n * V::set(0.5f));
-    return power * V::pow2(half) * V::pow2(n - half);
+    return times_pow2(power, n);
 }
 
 template <class V>

@@ -114,6 +114,15 @@ COLUGO_EMULATED __m512 roundscale_ps(__m512 a) {
     static_assert(kMode == (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     return Floats(_mm256_round_ps(Floats(a).low, kMode), _mm256_round_ps(Floats(a).high, kMode));
 }
+// a 2^b; b is integral-valued here.
+COLUGO_EMULATED __m512 scalef_ps(__m512 a, __m512 b) {
+    float x[16], n[16];
+    __builtin_memcpy(x, &a, sizeof x);
+    __builtin_memcpy(n, &b, sizeof n);
+    for (int i = 0; i < 16; ++i) x[i] = n[i] == n[i] ? __builtin_ldexpf(x[i], static_cast<int>(n[i])) : n[i];
+    __builtin_memcpy(&a, x, sizeof x);
+    return a;
+}
 
 // Constants, casts and memory.
 COLUGO_EMULATED __m512 set1_ps(float x) {
@@ -501,6 +510,7 @@ void tile_dpbf16() {
 #define _mm512_permutexvar_epi16 colugo::emulated::permutexvar_epi16
 #define _mm512_permutexvar_ps colugo::emulated::permutexvar_ps
 #define _mm512_roundscale_ps(a, mode) colugo::emulated::roundscale_ps<mode>(a)
+#define _mm512_scalef_ps colugo::emulated::scalef_ps
 #define _mm512_set1_epi16 colugo::emulated::set1_epi16
 #define _mm512_set1_epi32 colugo::emulated::set1_epi32
 #define _mm512_set1_epi8 colugo::emulated::set1_epi8
