@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "text/compact_json.h"
 #include "text/python_literal.h"
 
 namespace colugo {
@@ -62,7 +63,7 @@ class WorkloadReader {
     }
 
     ordered_json parse(std::string_view row) const {
-        ordered_json value = ordered_json::parse(row, nullptr, false);
+        ordered_json value = parse_json(row);
         if (!value.is_object()) refuse("expected a JSON object");
         return value;
     }

@@ -8,6 +8,7 @@
 
 #include "bench/bfcl_request.h"
 #include "bench/bfcl_value_check.h"
+#include "text/compact_json.h"
 
 namespace colugo {
 namespace {
@@ -53,7 +54,7 @@ std::vector<ReadCall> read_arguments(std::span<const BfclCall> calls, std::strin
     std::vector<ReadCall> read;
     for (const BfclCall& call : calls) {
         const bool blank = call.arguments.find_first_not_of(" \t\r\n") == std::string::npos;
-        Json arguments = blank ? Json::object() : Json::parse(call.arguments, nullptr, false);
+        Json arguments = blank ? Json::object() : parse_json(call.arguments);
         if (!arguments.is_object()) fault = fmt::format("the arguments of {} are not a JSON object", call.name);
         read.push_back({&call.name, std::move(arguments)});
     }

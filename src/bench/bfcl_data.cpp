@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "text/compact_json.h"
 
 namespace colugo {
 namespace {
@@ -23,7 +24,7 @@ void read_rows(const std::string& path, Read read) {
     std::string text;
     for (size_t line = 1; std::getline(file, text); ++line) {
         if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-        Json row = Json::parse(text, nullptr, false);
+        Json row = parse_json(text);
         if (!row.is_object() || !row.contains("id") || !row["id"].is_string())
             fail_row(path, line, "is not a JSON object with a text \"id\"");
         read(row, line);

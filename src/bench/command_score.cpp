@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "text/compact_json.h"
 #include "text/jinja_unicode.h"
 
 namespace colugo {
@@ -158,7 +159,7 @@ std::string command_of(const ordered_json& call) {
     const auto found = function->find("arguments");
     if (found == function->end()) return {};
     ordered_json arguments = *found;
-    if (arguments.is_string()) arguments = ordered_json::parse(found->get_ref<const std::string&>(), nullptr, false);
+    if (arguments.is_string()) arguments = parse_json(found->get_ref<const std::string&>());
     if (!arguments.is_object()) return {};
     const auto command = arguments.find("command");
     const bool is_other = command != arguments.end() && !command->is_null() && *command != "";

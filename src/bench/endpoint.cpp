@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "bench/event_reader.h"
+#include "text/compact_json.h"
 #include "text/utf8.h"
 
 namespace colugo {
@@ -40,7 +41,7 @@ std::string_view kind_name(HttpFailure::Kind kind) {
 
 // The sentence in an error's body, or the body.
 std::string error_text(const std::string& body) {
-    const ordered_json parsed = ordered_json::parse(body, nullptr, false);
+    const ordered_json parsed = parse_json(body);
     if (parsed.is_object()) {
         const ordered_json error = parsed.value("error", parsed);
         if (error.is_object() && error.contains("message") && error["message"].is_string()) {
@@ -137,7 +138,7 @@ ordered_json Endpoint::ask(const std::string& path, const ordered_json& body) {
         const HttpClient::Answer answer = body.is_null() ? client_.get(root_.path + path, deadline)
                                                          : client_.post(root_.path + path, body.dump(), deadline);
         if (answer.status != 200) return nullptr;
-        ordered_json parsed = ordered_json::parse(answer.body, nullptr, false);
+        ordered_json parsed = parse_json(answer.body);
         return parsed.is_discarded() ? ordered_json() : parsed;
     } catch (const HttpFailure&) {
         return nullptr;

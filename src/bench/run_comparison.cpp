@@ -13,6 +13,7 @@
 #include "bench/json_member.h"
 #include "bench/run_results.h"
 #include "bench/statistics.h"
+#include "text/compact_json.h"
 
 namespace colugo {
 
@@ -58,7 +59,7 @@ double decode_ms(const ordered_json& line) {
 bool is_valid_call(const ordered_json& call) {
     const ordered_json& arguments = member(member(call, "function"), "arguments");
     if (!arguments.is_string()) return arguments.is_object();
-    return ordered_json::parse(arguments.get<std::string>(), nullptr, false).is_object();
+    return parse_json(arguments.get_ref<const std::string&>()).is_object();
 }
 
 // What a reply says, its calls' ids left out.
@@ -288,7 +289,7 @@ ordered_json pair_json(const RecordedRun& first, const RecordedRun& second, cons
 // With the fields that are read without asking.
 ordered_json parse_object(const std::string& text, const std::string& where,
                           std::initializer_list<std::pair<const char*, bool (ordered_json::*)() const>> fields) {
-    ordered_json value = ordered_json::parse(text, nullptr, false);
+    ordered_json value = parse_json(text);
     if (!value.is_object()) fail(ErrorCode::invalid_file, "{} is no JSON object", where);
     for (const auto& [name, is_right] : fields) {
         const auto at = value.find(name);

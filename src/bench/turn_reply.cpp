@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "bench/json_member.h"
+#include "text/compact_json.h"
 #include "text/utf8.h"
 
 namespace colugo {
@@ -95,7 +96,7 @@ void ReplyAssembler::add_event(std::string_view data, TurnReply::Clock::time_poi
         reply_.end = now;
         return;
     }
-    const ordered_json event = ordered_json::parse(data, nullptr, false);
+    const ordered_json event = parse_json(data);
     if (!event.is_object()) {
         std::string storage;
         fail(ErrorCode::invalid_file, "the stream has an event that is no JSON object: {}",
