@@ -91,8 +91,8 @@ ByteGrammar with_calls(GrammarBuilder& builder, uint32_t answer, bool free, std:
     return builder.finish(start);
 }
 
-// Any text, in which the tokens of calls and thoughts are none; behind thoughts where the reply begins within or with
-// some.
+// Any text, in which the tokens of calls and thoughts are none; behind thoughts where the reply begins within some, or
+// may begin with some.
 ByteGrammar text_without_calls(const CallRules& rules, int32_t thought_end) {
     GrammarBuilder builder;
     const auto free_node = [&] {
@@ -108,6 +108,7 @@ ByteGrammar text_without_calls(const CallRules& rules, int32_t thought_end) {
     const int32_t end = thought_end != kNoToken ? thought_end : rules.end_think;
     if (end != kNoToken) builder.token(thoughts, end, answer);
     if (thought_end != kNoToken) return builder.finish(thoughts);
+    if (!rules.may_begin_thought) return builder.finish(answer);
     const uint32_t start = builder.add_node();
     builder.empty(start, answer);
     if (rules.think != kNoToken) builder.token(start, rules.think, thoughts);

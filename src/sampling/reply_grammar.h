@@ -33,7 +33,7 @@ struct CallRules {
     enum class Choice {
         automatic,  // free text; a call that is begun, even inside thoughts, is one of a tool
         required,   // nothing but calls, at least one. A named function: required, of that one, not parallel
-        none,       // free text without a call, and without a thought but in its place, at the reply's begin
+        none,       // free text without a call, and without a thought but in its place
     };
     Choice choice = Choice::automatic;
     bool parallel = true;  // more than one call
@@ -44,6 +44,7 @@ struct CallRules {
     // else that is no text.
     int32_t think = kNoToken;
     int32_t end_think = kNoToken;
+    bool may_begin_thought = true;  // the reply: false where the prompt ends behind one
 };
 
 // Calls in the model's own syntax, their parameters in the order of the schema:

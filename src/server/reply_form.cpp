@@ -56,14 +56,15 @@ ReplyForms::ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vect
       stop_ids_(std::move(stop_ids)),
       cache_(vocabulary_of(tokenizer, vocab_size), stop_ids_, kCacheBytes) {}
 
-std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, bool within_thought) {
+std::shared_ptr<TokenGrammar> ReplyForms::make(const ChatRequest& request, Begin begin) {
     using Kind = ToolChoice::Kind;
-    const int32_t thought_end = within_thought ? tokenizer_.find("</think>").value() : kNoToken;
+    const int32_t thought_end = begin == Begin::within_thought ? tokenizer_.find("</think>").value() : kNoToken;
     const ToolFields& tools = request.tools;
     const ResponseFormat& form = request.generation.response_format;
     const Kind choice = tools.choice.kind;
     if (form.kind == ResponseFormat::Kind::text || choice == Kind::required || choice == Kind::named) {
-        return tools.tools.empty() ? nullptr : calls(tools, thought_end);
+        if (tools.tools.empty()) return nullptr;
+        return choice == Kind::none ? no_calls(tools, begin, thought_end) : calls(tools, thought_end);
     }
     if (tools.tools.empty() || choice == Kind::none) return format(form, thought_end);
     return format_or_calls(form, tools, thought_end);
@@ -76,7 +77,10 @@ OutputParser::Thought ReplyForms::hold_reply(const ModelText& text, const ChatRe
     if (chat.replay_output) {
         request.replay = {replay_tokens(text, chat, *chat.replay_output, request.prompt, stop_ids_), acceptance};
     } else {
-        request.grammar = make(chat, thought == OutputParser::Thought::open);
+        const bool is_over = ends_behind_thought(tokenizer_, request.prompt);
+        request.grammar = make(chat, thought == OutputParser::Thought::open ? Begin::within_thought
+                                     : is_over                              ? Begin::behind_thought
+                                                                            : Begin::anywhere);
     }
     return thought;
 }
@@ -132,16 +136,21 @@ CallRules ReplyForms::call_rules(const ToolFields& fields) const {
             .end_think = tokenizer_.find("</think>").value_or(kNoToken)};
 }
 
+std::shared_ptr<TokenGrammar> ReplyForms::no_calls(const ToolFields& fields, Begin begin, int32_t thought_end) {
+    if (!has_call_tokens()) return nullptr;
+    const auto key = ordered_json{{"none", static_cast<int>(begin)}}.dump();
+    return cache_.get(key, [&] {
+        CallRules rules = call_rules(fields);
+        rules.may_begin_thought = begin != Begin::behind_thought;
+        return call_grammar({}, rules, thought_end);
+    });
+}
+
 std::shared_ptr<TokenGrammar> ReplyForms::calls(const ToolFields& fields, int32_t thought_end) {
     using Kind = ToolChoice::Kind;
     const Kind kind = fields.choice.kind;
     const auto& tools = fields.tools;
     if (kind == Kind::automatic && std::none_of(tools.begin(), tools.end(), is_strict)) return nullptr;
-    if (kind == Kind::none) {
-        if (!has_call_tokens()) return nullptr;
-        return cache_.get(thought_end == kNoToken ? "none" : "none behind a thought",
-                          [&] { return call_grammar({}, call_rules(fields), thought_end); });
-    }
     const CallRules rules = call_rules(fields);
     const auto grammar_of = [&](bool strict) {
         const ordered_json key = {{"tools", tools},

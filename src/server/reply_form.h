@@ -21,11 +21,12 @@ class ReplyForms {
     // The tokenizer outlives it. stop_ids: end a reply.
     ReplyForms(const Tokenizer& tokenizer, int64_t vocab_size, std::vector<int32_t> stop_ids);
 
+    // Where a reply begins: inside a thought, behind which its form begins; behind one; or the prompt has none there.
+    enum class Begin : uint8_t { anywhere, within_thought, behind_thought };
     // nullptr where the reply may be anything. Beside tools that may be called a reply of a format is that or calls,
-    // and calls alone where one has to be called. within_thought: the reply begins inside a thought, behind which the
-    // form begins. Throws ApiError (400) for what a form cannot have, naming it. From any thread; requests of the same
-    // form share a grammar, which is for the engine's thread.
-    std::shared_ptr<TokenGrammar> make(const ChatRequest& request, bool within_thought);
+    // and calls alone where one has to be called. Throws ApiError (400) for what a form cannot have, naming it. From
+    // any thread; requests of the same form share a grammar, which is for the engine's thread.
+    std::shared_ptr<TokenGrammar> make(const ChatRequest& request, Begin begin);
     // Gives `request`, which has the prompt of `chat`, the form of its reply, or the reply itself where `chat` says it
     // (replay_output, with drafts as right as `acceptance` says). input: chat_input(chat). Returns the thought that the
     // reply begins in. Throws ApiError (400).
@@ -34,6 +35,7 @@ class ReplyForms {
 
  private:
     std::shared_ptr<TokenGrammar> calls(const ToolFields& fields, int32_t thought_end);
+    std::shared_ptr<TokenGrammar> no_calls(const ToolFields& fields, Begin begin, int32_t thought_end);
     std::shared_ptr<TokenGrammar> format(const ResponseFormat& format, int32_t thought_end);
     std::shared_ptr<TokenGrammar> format_or_calls(const ResponseFormat& form, const ToolFields& fields,
                                                   int32_t thought_end);

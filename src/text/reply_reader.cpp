@@ -13,6 +13,14 @@ OutputParser::Thought thought_behind(const Tokenizer& tokenizer, std::span<const
     return may_think ? OutputParser::Thought::possible : OutputParser::Thought::none;
 }
 
+bool ends_behind_thought(const Tokenizer& tokenizer, std::span<const int32_t> prompt) {
+    const auto is_blank = [&](int32_t token) {
+        return tokenizer.token_bytes(token).find_first_not_of(" \t\r\n") == std::string_view::npos;
+    };
+    const auto last = std::find_if_not(prompt.rbegin(), prompt.rend(), is_blank);
+    return last != prompt.rend() && *last == tokenizer.find("</think>");
+}
+
 ReplyReader::ReplyReader(const Tokenizer& tokenizer, const OutputParser::Options& options)
     : tokenizer_(tokenizer), parser_(options) {
     for (size_t i = 0; i < marks_.size(); ++i) marks_[i] = tokenizer.find(kReplyMarks[i]);

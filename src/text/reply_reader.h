@@ -18,6 +18,8 @@ namespace colugo {
 // Whether a reply to the prompt is within a thought where it begins: the last mark is the template's, since one that is
 // spelled in a message is no token. may_think: the model may begin a thought itself.
 OutputParser::Thought thought_behind(const Tokenizer& tokenizer, std::span<const int32_t> prompt, bool may_think);
+// Whether the prompt ends with the end of a thought and blanks, as a template writes where nothing is to be thought.
+bool ends_behind_thought(const Tokenizer& tokenizer, std::span<const int32_t> prompt);
 
 class ReplyReader {
  public:

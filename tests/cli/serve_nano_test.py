@@ -181,6 +181,7 @@ class ServeNanoTest(ProgramCase):
             body = self.server.chat(TASK, tools=tools, tool_choice="none", temperature=1, seed=seed, max_tokens=60)
             prompts.add(body["usage"]["prompt_tokens"] - self.server.chat(TASK, tools=tools, max_tokens=1)["usage"]["prompt_tokens"])
             self.assertNotIn("tool_calls", body["choices"][0]["message"])
+            self.assertFalse(body["choices"][0]["message"].get("reasoning_content"))  # the template let nano think nothing
             greedy = self.server.chat(TASK, tools=tools, tool_choice="none", max_tokens=60)
             for one, mark in itertools.product((body, greedy), ("<tool_call>", "</tool_call>", "<think>", "</think>")):
                 self.assertNotIn(mark, one["choices"][0]["message"]["content"])

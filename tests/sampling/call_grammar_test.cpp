@@ -239,6 +239,20 @@ TEST(CallGrammar, LeavesThoughtsInTheirPlaceWhereThereAreNoCalls) {
     }
 }
 
+TEST(CallGrammar, LetsNoThoughtBeginBehindOneWhereThereAreNoCalls) {
+    const int32_t think = testing::other_control(), end_think = testing::thought_end();
+    TokenGrammar grammar = testing::token_grammar(call_grammar({}, {.choice = Choice::none,
+                                                                    .open = testing::tool_open(),
+                                                                    .close = testing::tool_close(),
+                                                                    .think = think,
+                                                                    .end_think = end_think,
+                                                                    .may_begin_thought = false}));
+    EXPECT_TRUE(accepts(grammar, "Hello <tool_call>"));
+    for (const int32_t token : {think, testing::tool_open(), testing::tool_close()}) {
+        EXPECT_FALSE(grammar.allowed(grammar.start()).contains(token)) << token;
+    }
+}
+
 TEST(CallGrammar, LetsToolsThatAreNotStrictHaveAnyParameters) {
     TokenGrammar grammar = calls({{"f", json(R"({"not": {}})"), false}});
     EXPECT_TRUE(accepts(grammar, call("")));

@@ -51,6 +51,19 @@ TEST(ReplyReader, AThoughtTheTemplateClosedIsNone) {
     EXPECT_EQ(read.content, "\n34\n");
 }
 
+TEST(ReplyReader, ThePromptEndsBehindAThought) {
+    const Tokenizer& tokenizer = golden_tokenizer();
+    const auto is_behind = [&](std::string_view prompt) {
+        return ends_behind_thought(tokenizer, tokenizer.encode(prompt, ControlTokens::recognised));
+    };
+    EXPECT_TRUE(is_behind("a question<think>\n\n</think>\n\n"));
+    EXPECT_TRUE(is_behind("</think>"));
+    EXPECT_FALSE(is_behind("a question<think>\n"));
+    EXPECT_FALSE(is_behind("<think>\n12\n</think>\n\n34"));
+    EXPECT_FALSE(is_behind(" \n"));
+    EXPECT_FALSE(is_behind(""));
+}
+
 TEST(ReplyReader, AThoughtThatIsCutStaysOne) {
     EXPECT_EQ(read_reply("<think>\n", "\n12").reasoning, "12");
     EXPECT_EQ(read_reply("<think>\n", "\n12").content, "");
