@@ -22,6 +22,9 @@ void note_interrupt(int signal) {
 
 void catch_signal(int signal, int flags) {
     struct sigaction action = {};
+    // Whoever starts a program by nohup means it to go on.
+    if (signal == SIGHUP && sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+    action = {};
     action.sa_handler = note_interrupt;
     action.sa_flags = flags;
     sigaction(signal, &action, nullptr);

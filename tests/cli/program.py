@@ -1,5 +1,6 @@
 """What tests of the program have in common: where it is, how it is run, and a folder for each case."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,4 +40,5 @@ class ProgramCase(unittest.TestCase):
 
 
 def main():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the programs that are sent one would not see it
     unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[3:]])

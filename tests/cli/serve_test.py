@@ -367,6 +367,15 @@ class ServeTest(ProgramCase):
                 self.assertEqual(answers[0][-2]["error"]["code"], "server_shutting_down")
                 self.assertEqual(server.wait(), 0)
 
+    def test_a_hangup_ends_no_server_that_nohup_started(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        with self.serve("x") as server:
+            server.send_signal(signal.SIGHUP)
+            time.sleep(0.3)  # several looks of the server at what came
+            self.assertEqual(server.chat("still there")["choices"][0]["message"]["content"], "x")
+            self.assertEqual(server.end(), 0)
+
     def test_the_service_manager_is_told(self):
         path = self.path("notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
