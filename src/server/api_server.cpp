@@ -20,6 +20,7 @@
 #include "server/request_log.h"
 #include "text/compact_json.h"
 #include "text/detokenizer.h"
+#include "text/terminal_text.h"
 
 namespace colugo {
 
@@ -291,8 +292,9 @@ ApiServer::Answer ApiServer::get_models(const HttpRequest&) {
 ApiServer::Answer ApiServer::get_model(const HttpRequest& request) {
     const std::string name = percent_decoded(std::string_view(request.path).substr(kModels.size()));
     if (name == model_.name) return {compact_json(model_json(model_))};
-    throw ApiError(404, "model_not_found", "model",
-                   fmt::format("there is no model {} here; there is {}", clipped(name, kMostQuoted), model_.name));
+    throw ApiError(
+        404, "model_not_found", "model",
+        fmt::format("there is no model {} here; there is {}", clipped(on_one_line(name), kMostQuoted), model_.name));
 }
 
 ApiServer::Answer ApiServer::get_properties(const HttpRequest&) {

@@ -140,6 +140,7 @@ class ServeTest(ProgramCase):
             self.assertEqual(server.get("/v1/models/" + name), (200, models["data"][0]))
             status, body = server.get("/v1/models/an%20other")
             self.assertEqual((status, body["error"]["code"], body["error"]["param"]), (404, "model_not_found", "model"))
+            self.assertIn(r"no model a\x00b here; there is", server.get("/v1/models/a%00b")[1]["error"]["message"])
             self.assertIn(f"no model an other here; there is {name}", body["error"]["message"])
             for path in ("/nothing", "/v1/models/", "/chat/completions", "/v1/responses"):
                 status, body = server.get(path)
