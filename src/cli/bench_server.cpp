@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "bench/json_member.h"
-#include "checkpoint/checkpoint_files.h"
+#include "cli/input_text.h"
 #include "cli/interrupt.h"
 #include "cli/text_output.h"
 
@@ -49,9 +49,9 @@ BenchServer::BenchServer(CLI::App& app) : root_(root_of(app)) {
     app.add_option("serve-flags", serve_flags_, "Behind --: flags of colugo serve, for a server of its own");
 }
 
-std::string BenchServer::api_key() const {
+std::string BenchServer::read_api_key() const {
     if (api_key_file_.empty()) return variable("COLUGO_API_KEY");
-    const auto text = read_text_file(api_key_file_, kMostKeyBytes);
+    const auto text = read_input_file(api_key_file_, kMostKeyBytes);
     if (!text) fail(ErrorCode::not_found, "there is no API key file {}", api_key_file_);
     return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
 }
@@ -85,6 +85,7 @@ void BenchServer::start(int parallel) {
         url_ = process_->wait_until_serving(interrupted);
         if (interrupted()) throw Interrupted();
     }
+    api_key_ = read_api_key();
     const std::unique_ptr<Endpoint> endpoint = connect();
     endpoint->wait_until_ready(kReadySeconds);
     facts_ = endpoint->facts();
@@ -92,7 +93,7 @@ void BenchServer::start(int parallel) {
 }
 
 std::unique_ptr<Endpoint> BenchServer::connect() const {
-    return std::make_unique<Endpoint>(url_, HttpClient::Options{.api_key = api_key(), .should_stop = interrupted});
+    return std::make_unique<Endpoint>(url_, HttpClient::Options{.api_key = api_key_, .should_stop = interrupted});
 }
 
 bool BenchServer::is_colugo() const {

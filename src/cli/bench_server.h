@@ -32,11 +32,11 @@ class BenchServer {
 
  private:
     std::vector<std::string> serve_arguments(int parallel) const;
-    std::string api_key() const;
+    std::string read_api_key() const;
 
     const CLI::App& root_;  // knows of --config
     CLI::Option* model_option_;
-    std::string url_, model_ = "nano", served_model_, api_key_file_;
+    std::string url_, model_ = "nano", served_model_, api_key_file_, api_key_;
     std::vector<std::string> serve_flags_, arguments_;
     std::unique_ptr<ServerProcess> process_;
     ServerFacts facts_;

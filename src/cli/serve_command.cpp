@@ -5,11 +5,12 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 
-#include "checkpoint/checkpoint_files.h"
 #include "cli/checkpoint_folder.h"
 #include "cli/client_settings.h"
 #include "cli/command.h"
+#include "cli/input_text.h"
 #include "cli/interrupt.h"
 #include "cli/model_flags.h"
 #include "cli/model_loading.h"
@@ -66,7 +67,7 @@ class ServeCommand {
 
  private:
     void add_network_options(CLI::App& app);
-    std::string api_key() const;
+    std::string read_api_key() const;
     ApiServer::Options api_options(const ModelText& text, const ModelConfig& config) const;
     Outcome serve_model();
     void warm(ReplySource& source, std::vector<WarmPrompt> prompts, int64_t ctx_size) const;
@@ -139,9 +140,8 @@ void ServeCommand::add_network_options(CLI::App& app) {
         ->capture_default_str();
 }
 
-std::string ServeCommand::api_key() const {
-    if (api_key_file_.empty()) return api_key_;
-    const auto text = read_text_file(api_key_file_, kMostKeyBytes);
+std::string ServeCommand::read_api_key() const {
+    const auto text = read_input_file(api_key_file_, kMostKeyBytes);
     if (!text) fail(ErrorCode::not_found, "there is no API key file {}", api_key_file_);
     const std::string key = text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
     if (key.empty()) fail(ErrorCode::invalid_file, "the API key file {} is empty", api_key_file_);
@@ -156,7 +156,7 @@ ApiServer::Options ServeCommand::api_options(const ModelText& text, const ModelC
     options.defaults.cache_keys = cache_keys_ == "separate";
     options.defaults.replay_acceptance = replay_acceptance_;
     options.seed = sampling_.seed();
-    options.api_key = api_key();
+    options.api_key = api_key_;
     options.cors_origins = cors_origins_;
     options.keep_alive = std::chrono::seconds(ping_);
     options.log = say_with_time;
@@ -166,7 +166,8 @@ ApiServer::Options ServeCommand::api_options(const ModelText& text, const ModelC
 Outcome ServeCommand::execute() {
     serving_.limits.body_bytes = static_cast<uint64_t>(max_body_mib_) << 20;
     serving_.grace = std::chrono::seconds(grace_);
-    if (!is_loopback(serving_.host) && api_key().empty() && !insecure_) {
+    if (!api_key_file_.empty()) api_key_ = read_api_key();
+    if (!is_loopback(serving_.host) && api_key_.empty() && !insecure_) {
         throw CLI::ValidationError("--host", fmt::format("{} is open to other machines: expected --api-key-file, or "
                                                          "--insecure to serve them without a key",
                                                          serving_.host));
@@ -196,7 +197,9 @@ Outcome ServeCommand::serve_model() {
     ApiServer::Options options = api_options(text, config);
     std::vector<WarmPrompt> prompts;
     if (!warm_file_.empty()) {  // before a model is read
-        prompts = read_warm_file(warm_file_, text, options.defaults, text.stop_ids(config));
+        const auto lines = read_input_file(warm_file_, std::numeric_limits<uint64_t>::max());
+        if (!lines) fail(ErrorCode::not_found, "there is no file {} of prompts to read beforehand", warm_file_);
+        prompts = read_warm_lines(*lines, warm_file_, text, options.defaults, text.stop_ids(config));
         if (prompts.empty()) say(fmt::format("{} has no prompt: nothing is read beforehand", warm_file_));
     }
     const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));

@@ -1,10 +1,9 @@
 #include "server/warm_up.h"
 
 #include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <future>
 #include <set>
+#include <sstream>
 
 #include "engine/branch_points.h"
 #include "server/chat_prompt.h"
@@ -63,12 +62,9 @@ class WarmReader {
 
 }  // namespace
 
-std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text, const RequestDefaults& defaults,
-                                       const std::vector<int32_t>& stop_ids) {
-    std::ifstream file(path);
-    if (!file || std::filesystem::is_directory(path)) {
-        fail(ErrorCode::not_found, "there is no file {} of prompts to read beforehand", path);
-    }
+std::vector<WarmPrompt> read_warm_lines(const std::string& lines, const std::string& name, const ModelText& text,
+                                        const RequestDefaults& defaults, const std::vector<int32_t>& stop_ids) {
+    std::istringstream file(lines);
     WarmReader reader(text, defaults, stop_ids);
     std::vector<WarmPrompt> prompts;
     int number = 0;
@@ -78,7 +74,7 @@ std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText&
         try {
             prompts.push_back(reader.read(number, line));
         } catch (const std::exception& error) {
-            fail(ErrorCode::invalid_file, "{}, line {}: {}", path, number, error.what());
+            fail(ErrorCode::invalid_file, "{}, line {}: {}", name, number, error.what());
         }
     }
     return prompts;

@@ -17,10 +17,10 @@ struct WarmPrompt {
     std::vector<std::string> unknown_fields;  // that no line before it has
 };
 
-// Of a file with the body of a chat request on each line that is not blank, judged as the endpoint judges it, but for
-// its length. stop_ids: end a reply. Throws not_found, or invalid_file naming file and line.
-std::vector<WarmPrompt> read_warm_file(const std::string& path, const ModelText& text, const RequestDefaults& defaults,
-                                       const std::vector<int32_t>& stop_ids);
+// Of `lines`, each with the body of a chat request or blank, judged as the endpoint judges it, but for its length.
+// name: of the file. stop_ids: end a reply. Throws invalid_file naming file and line.
+std::vector<WarmPrompt> read_warm_lines(const std::string& lines, const std::string& name, const ModelText& text,
+                                        const RequestDefaults& defaults, const std::vector<int32_t>& stop_ids);
 
 struct WarmUp {
     int64_t prompts = 0;  // that were read

@@ -3,9 +3,11 @@
 import concurrent.futures
 import itertools
 import json
+import os
 import re
 import signal
 import subprocess
+import time
 
 from program import COLUGO, ProgramCase, colugo, environment, main
 from serving import Server, joined, until
@@ -367,6 +369,17 @@ class ServeNanoTest(ProgramCase):
         self.assertIn("there is no file", colugo("serve", "--port", 0, "--warm", "/nowhere").stderr.decode())
         script = self.path("script", '{"text": "x"}')
         self.assertEqual(colugo("serve", "--model", f"scripted:{script}", "--warm", path).returncode, 2)
+
+    def test_an_interrupt_ends_the_wait_for_prompts_from_a_pipe(self):
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        process = subprocess.Popen([COLUGO, "serve", "--port", "0", "--warm", pipe], stderr=subprocess.PIPE,
+                                   env=environment())
+        with open(pipe, "w", encoding="utf-8"):  # waits until it is read
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.communicate(timeout=60)[1], b"ended before it served\n")
+        self.assertEqual(process.returncode, 0)
 
     def test_fields_that_mean_nothing_and_a_file_without_a_line_are_named(self):
         bodies = [{"messages": [user("x")], "frobnicate": 1, "response_format": form_of(PERSON)},

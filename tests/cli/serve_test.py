@@ -244,6 +244,16 @@ class ServeTest(ProgramCase):
             self.assertEqual(server.get("/v1/models", {"Authorization": "Bearer secret"})[0], 200)
             self.assertEqual(server.get("/v1/models", {"X-Api-Key": "secret"})[0], 200)
 
+    def test_a_key_comes_through_a_pipe(self):
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: self.path("pipe", "secret\n"))
+        writer.start()
+        with self.serve("x", arguments=("--host", "0.0.0.0", "--api-key-file", pipe)) as server:
+            writer.join()
+            self.assertEqual(server.get("/v1/models")[0], 401)
+            self.assertEqual(server.get("/v1/models", {"Authorization": "Bearer secret"})[0], 200)
+
     def test_browsers(self):
         origin = {"Origin": "http://page"}
         with self.serve("x", arguments=("--cors-origin", "http://page", "--api-key", "secret")) as server:
