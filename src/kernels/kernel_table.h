@@ -40,14 +40,23 @@ struct AttentionRows {
     float* out;                // [rows, head_dim]
 };
 
-struct AttentionPage {
+// Pages that the running softmax takes in one step, aligned to that many. Two of int8 have one unit for their weights,
+// and integers are summed exactly over both.
+constexpr int pages_per_step(KvType type) {
+    return type == KvType::int8 ? 2 : 1;
+}
+inline constexpr int kMaxPagesPerStep = 2;
+
+// The pages of one step. A page that no row sees may be left out: it would change no row's numbers.
+struct AttentionPages {
     KvType type;
+    int pages;  // 1..pages_per_step(type)
     // One head's tiles in the panel layout: matrices [32, head_dim] and [head_dim, 32]. int8 has four k to a column,
     // and behind the matrix the scales of the 32 positions, f32.
-    const std::byte* keys;
-    const std::byte* values;
+    const std::byte* keys[kMaxPagesPerStep];
+    const std::byte* values[kMaxPagesPerStep];
     float score_scale;   // multiplies q . k: head_dim^-1/2 x key scale
-    int begin;           // first column any row may see
+    int begin;           // first column any row may see; a second page's columns are 32..63
     const int32_t* end;  // [rows] one past the last column the row may see; end > begin for every row
 };
 
@@ -130,8 +139,8 @@ struct KernelTable {
     void (*store_kv)(KvType type, std::byte* keys, std::byte* values, int column, const float* key, const float* value,
                      int head_dim, float key_scale, float value_scale);
     ActivationFormat (*attention_query_format)(KvType type);
-    // Folds one page into the rows' running softmax. scratch: kAttentionScratchBytes.
-    void (*attention_page)(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch);
+    // Folds one step's pages into the rows' running softmax. scratch: kAttentionScratchBytes.
+    void (*attention_pages)(const AttentionRows& rows, const AttentionPages& pages, std::byte* scratch);
     // Folds the running softmax `part` of the same rows over later pages into `total`.
     void (*attention_merge)(const AttentionRows& total, const AttentionRows& part);
 
@@ -147,7 +156,7 @@ inline constexpr size_t kMatmulScratchBytes = size_t{256} << 10;
 inline constexpr size_t kAttentionScratchBytes = size_t{256} << 10;
 inline constexpr size_t kGdnScratchBytes = size_t{256} << 10;
 inline constexpr int kMaxHeadDim = 256;
-inline constexpr int kMaxAttentionRows = 128;  // rows of one attention_page call
+inline constexpr int kMaxAttentionRows = 128;  // rows of one attention_pages call
 
 // Bytes of one head's key or value tile: 32 positions x head_dim.
 size_t kv_tile_bytes(KvType type, int head_dim);

@@ -54,7 +54,7 @@ class EachTier : public ::testing::TestWithParam<const TestedTier*> {
             const KernelTable& scalar = kernel_table(Tier::scalar);
             EXPECT_NE(table.matmul, scalar.matmul);
             EXPECT_NE(table.rms_norm, scalar.rms_norm);
-            EXPECT_NE(table.attention_page, scalar.attention_page);
+            EXPECT_NE(table.attention_pages, scalar.attention_pages);
             EXPECT_NE(table.gdn_page, scalar.gdn_page);
         }
     }

@@ -82,7 +82,7 @@ TEST(KernelTableTest, EveryFunctionIsThere) {
                     table.activation_value && table.matmul);
         EXPECT_TRUE(table.rms_norm && table.gated_rms_norm && table.l2_norm && table.rope && table.silu_mul &&
                     table.sigmoid_mul && table.conv_silu && table.gdn_gates && table.round_bf16);
-        EXPECT_TRUE(table.store_kv && table.attention_query_format && table.attention_page && table.attention_merge &&
+        EXPECT_TRUE(table.store_kv && table.attention_query_format && table.attention_pages && table.attention_merge &&
                     table.gdn_page && table.gdn_advance);
     }
 }

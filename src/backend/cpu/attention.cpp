@@ -24,8 +24,18 @@ int64_t row_position(const AttentionSequence& sequence, int64_t row) {
                : sequence.last_position() + sequence.drafts.depths[row - sequence.rows + sequence.drafts.first];
 }
 
-float score_scale(const AttentionShape& shape) {
-    return shape.slice.key_scale / std::sqrt(static_cast<float>(shape.head_dim));
+// Columns of a step of the softmax.
+int step_columns(const AttentionShape& shape) {
+    return kernels::pages_per_step(shape.kv_type) * kPage;
+}
+
+// Of a step from `page` on, all but the pages and the rows' ends.
+kernels::AttentionPages step_from(int64_t page, const AttentionShape& shape, const AttentionSequence& sequence) {
+    kernels::AttentionPages pages{};
+    pages.type = shape.kv_type;
+    pages.score_scale = shape.slice.key_scale / std::sqrt(static_cast<float>(shape.head_dim));
+    pages.begin = static_cast<int>(std::clamp<int64_t>(sequence.first_position - page * kPage, 0, step_columns(shape)));
+    return pages;
 }
 
 // The page that the draft rows begin in.
@@ -222,18 +232,19 @@ void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t 
 
     const int64_t first_position = sequence.position + tile.first_token;
     const int64_t page_end = std::min((segment + 1) * kSegment / kPage, tile.last_position / kPage + 1);
-    for (int64_t page = segment * kSegment / kPage; page < page_end; ++page) {
-        if (tile.drafts && page >= first_draft_page(sequence)) {
-            attend_draft_page(tile, kv_head, page, shape, sequence, part, memory);
+    const int columns = step_columns(shape);
+    for (int64_t page = segment * kSegment / kPage; page < page_end; page += columns / kPage) {
+        if (tile.drafts && page + columns / kPage > first_draft_page(sequence)) {
+            attend_draft_pages(tile, kv_head, page, shape, sequence, part, memory);
             continue;
         }
-        const int begin = static_cast<int>(std::clamp<int64_t>(sequence.first_position - page * kPage, 0, kPage));
+        kernels::AttentionPages pages = step_from(page, shape, sequence);
         int32_t ends[kernels::kMaxAttentionRows];
         int skip = 0;  // rows of the tile's first tokens, which come before this page
         for (int token = 0; token < tile.tokens; ++token) {
             const int64_t end =
-                tile.drafts ? kPage : std::min<int64_t>(kPage, first_position + token + 1 - page * kPage);
-            if (end <= begin) skip = (token + 1) * group;
+                tile.drafts ? columns : std::min<int64_t>(columns, first_position + token + 1 - page * kPage);
+            if (end <= pages.begin) skip = (token + 1) * group;
             std::fill_n(ends + token * group, group, static_cast<int32_t>(end));
         }
         if (skip == part.rows) continue;
@@ -243,52 +254,56 @@ void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t 
                                              .max = part.max + skip,
                                              .sum = part.sum + skip,
                                              .out = part.out + static_cast<int64_t>(skip) * part.head_dim};
-        const std::byte* start = sequence.pages[page];
-        table_.attention_page(visible,
-                              {.type = shape.kv_type,
-                               .keys = start + shape.slice.key_offset + kv_head * tile_bytes,
-                               .values = start + shape.slice.value_offset + kv_head * tile_bytes,
-                               .score_scale = score_scale(shape),
-                               .begin = begin,
-                               .end = ends + skip},
-                              memory);
+        pages.end = ends + skip;
+        for (int64_t next = page; next < page_end && next < page + columns / kPage; ++next) {
+            const std::byte* start = sequence.pages[next] + kv_head * tile_bytes;
+            pages.keys[pages.pages] = start + shape.slice.key_offset;
+            pages.values[pages.pages++] = start + shape.slice.value_offset;
+        }
+        table_.attention_pages(visible, pages, memory);
     }
 }
 
-// A page that draft rows lie in is another one for each of them.
-void CpuBackend::attend_draft_page(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
-                                   const AttentionSequence& sequence, const kernels::AttentionRows& part,
-                                   std::byte* memory) const {
+// A step from `page` on, of which draft rows lie in some: these are others for each of them.
+void CpuBackend::attend_draft_pages(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
+                                    const AttentionSequence& sequence, const kernels::AttentionRows& part,
+                                    std::byte* memory) const {
     const int group = shape.num_heads / shape.num_kv_heads;
-    const size_t tile_bytes = kernels::kv_tile_bytes(shape.kv_type, shape.head_dim);
+    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
     const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
-    const std::byte* images = sequence_images_[static_cast<size_t>(tile.sequence)] +
-                              static_cast<size_t>(kv_head * sequence.drafts.rows) * 2 * tile_bytes;
-    const auto begin = static_cast<int32_t>(std::clamp<int64_t>(sequence.first_position - page * kPage, 0, kPage));
+    const std::byte* images =
+        sequence_images_[static_cast<size_t>(tile.sequence)] + kv_head * sequence.drafts.rows * 2 * tile_bytes;
+    const int64_t columns = step_columns(shape);
+    kernels::AttentionPages pages = step_from(page, shape, sequence);
     for (int token = 0; token < tile.tokens; ++token) {
         int row = tile.first_token + token;
         const auto position = [&] { return sequence.last_position() + sequence.drafts.depths[row]; };
-        if (position() / kPage < page) continue;
-        const int64_t end = std::min<int64_t>(kPage, position() + 1 - page * kPage);
-        while (position() / kPage > page) row = sequence.drafts.parents[row];
-        if (end <= begin) continue;
+        const int64_t last_page = position() / kPage;
+        const auto end = static_cast<int32_t>(std::min(columns, position() + 1 - page * kPage));
+        if (end <= pages.begin) continue;
+        pages.pages = static_cast<int>(std::min(columns / kPage, last_page + 1 - page));
+        for (int i = pages.pages - 1; i >= 0; --i) {
+            if (page + i < first_draft_page(sequence)) {
+                const std::byte* start = sequence.pages[page + i] + kv_head * tile_bytes;
+                pages.keys[i] = start + shape.slice.key_offset;
+                pages.values[i] = start + shape.slice.value_offset;
+            } else {
+                while (position() / kPage > page + i) row = sequence.drafts.parents[row];
+                pages.keys[i] = images + row * 2 * tile_bytes;
+                pages.values[i] = pages.keys[i] + tile_bytes;
+            }
+        }
         int32_t ends[kernels::kMaxAttentionRows];
-        std::fill_n(ends, group, static_cast<int32_t>(end));
-        const std::byte* image = images + static_cast<size_t>(row) * 2 * tile_bytes;
+        std::fill_n(ends, group, end);
+        pages.end = ends;
         const int first = token * group;
-        table_.attention_page({.rows = group,
-                               .head_dim = part.head_dim,
-                               .queries = part.queries + static_cast<size_t>(first) * row_bytes,
-                               .max = part.max + first,
-                               .sum = part.sum + first,
-                               .out = part.out + static_cast<int64_t>(first) * part.head_dim},
-                              {.type = shape.kv_type,
-                               .keys = image,
-                               .values = image + tile_bytes,
-                               .score_scale = score_scale(shape),
-                               .begin = begin,
-                               .end = ends},
-                              memory);
+        table_.attention_pages({.rows = group,
+                                .head_dim = part.head_dim,
+                                .queries = part.queries + static_cast<size_t>(first) * row_bytes,
+                                .max = part.max + first,
+                                .sum = part.sum + first,
+                                .out = part.out + static_cast<int64_t>(first) * part.head_dim},
+                               pages, memory);
     }
 }
 

@@ -71,7 +71,7 @@ class CpuBackend : public Backend {
                           std::byte* images) const;
     void attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
                         const AttentionSequence& sequence, const kernels::AttentionRows& part, std::byte* memory) const;
-    void attend_draft_page(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
+    void attend_draft_pages(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
                            const AttentionSequence& sequence, const kernels::AttentionRows& part,
                            std::byte* memory) const;
     void finish_attention(TensorView out, TensorView queries, const AttentionShape& shape, int64_t row, int kv_head,

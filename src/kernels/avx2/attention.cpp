@@ -9,7 +9,7 @@ namespace colugo::kernels::avx2 {
 void set_attention(KernelTable& table) {
     table.store_kv = kernels::store_kv<Vec>;
     table.attention_query_format = kernels::attention_query_format<Vec>;
-    table.attention_page = kernels::attention_page<Vec, Int8Attention<Vec>>;
+    table.attention_pages = kernels::attention_pages<Vec, Int8Attention<Vec>>;
     table.attention_merge = kernels::attention_merge<Vec>;
 }
 

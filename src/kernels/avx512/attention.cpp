@@ -8,14 +8,14 @@
 
 namespace colugo::kernels::avx512 {
 
-void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch) {
-    kernels::attention_page<Vec, VnniAttention<Vec>>(rows, page, scratch);
+void attention_pages(const AttentionRows& rows, const AttentionPages& pages, std::byte* scratch) {
+    kernels::attention_pages<Vec, VnniAttention<Vec>>(rows, pages, scratch);
 }
 
 void set_attention(KernelTable& table) {
     table.store_kv = kernels::store_kv<Vec>;
     table.attention_query_format = kernels::attention_query_format<Vec>;
-    table.attention_page = attention_page;
+    table.attention_pages = attention_pages;
     table.attention_merge = kernels::attention_merge<Vec>;
 }
 

@@ -5,6 +5,6 @@
 
 namespace colugo::kernels::avx512 {
 
-void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch);
+void attention_pages(const AttentionRows& rows, const AttentionPages& pages, std::byte* scratch);
 
 }  // namespace colugo::kernels::avx512

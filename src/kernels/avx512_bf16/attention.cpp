@@ -8,16 +8,16 @@ namespace colugo::kernels::avx512_bf16 {
 
 namespace {
 
-void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch) {
-    if (page.type == KvType::f32 || page.type == KvType::int8) return avx512::attention_page(rows, page, scratch);
-    attention_page_bf16<Vec, DotProducts>(rows, page, scratch);
+void attention_pages(const AttentionRows& rows, const AttentionPages& pages, std::byte* scratch) {
+    if (pages.type == KvType::f32 || pages.type == KvType::int8) return avx512::attention_pages(rows, pages, scratch);
+    attention_page_bf16<Vec, DotProducts>(rows, pages, scratch);
 }
 
 }  // namespace
 
 void set_attention(KernelTable& table) {
     avx512::set_attention(table);
-    table.attention_page = attention_page;
+    table.attention_pages = attention_pages;
 }
 
 }  // namespace colugo::kernels::avx512_bf16

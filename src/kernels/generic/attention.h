@@ -1,5 +1,5 @@
-// Attention over one page of one key/value head, on the tiers that multiply in fp32: there a prepared query row is
-// plain f32 values, and a tile is unpacked to f32 (exact) before it is multiplied.
+// Attention over the pages of one step and one key/value head, on the tiers that multiply in fp32: there a prepared
+// query row is plain f32 values, and a tile is unpacked to f32 (exact) before it is multiplied.
 //
 // A row's numbers depend on the row alone: scores are chains over head_dim, p V is a chain over the page's 32 columns
 // continuing the rescaled output, and all 32 columns are always summed (p = 0 outside the row's range).
@@ -10,6 +10,7 @@
 
 #include "kernels/generic/panel_matmul.h"
 #include "kernels/generic/prepare_activation.h"
+#include "kernels/generic/unroll.h"
 #include "kernels/generic/vector_math.h"
 #include "kernels/kernel_table.h"
 
@@ -116,42 +117,43 @@ void tile_product(float* c, int64_t ldc, const float* a, int64_t lda, int rows, 
     }
 }
 
-// Turns 32 products q . k into p = e^{score - new max}, 0 outside [begin, end), and `max` into the new one. p goes to
-// store(column, p), which returns what it keeps of it; the sum of that is returned.
-template <class V, class Store>
-float softmax_columns(const float* scores, float score_scale, int begin, int end, float& max, Store store) {
-    static constexpr float kColumns[kPage] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                                              16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-    constexpr int kVectors = kPage / V::kWidth;
+// Turns kColumns products q . k into p = e^{score - new max}, 0 outside [begin, end), and `max` into the new one.
+// keep(p) may round them. Returns the sum of what it leaves; more columns that are all 0 do not change it.
+template <class V, int kColumns, class Keep>
+float softmax_columns(const float* scores, float score_scale, int begin, int end, float& max, Keep keep) {
+    static constexpr float kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    constexpr int kVectors = kColumns / V::kWidth;
     const V first = V::set(static_cast<float>(begin));
     const V last = V::set(static_cast<float>(end));
     const V none = V::set(-kInfinity);
-    const bool whole = begin <= 0 && end >= kPage;
-    V score[kVectors];
+    const bool whole = begin <= 0 && end >= kColumns;
+    V p[kVectors];
     V top = V::set(max);
-    for (int i = 0; i < kVectors; ++i) {
-        score[i] = V::load(scores + i * V::kWidth) * V::set(score_scale);
+    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) {
+        p[i] = V::load(scores + i * V::kWidth) * V::set(score_scale);
         if (!whole) {
-            const V column = V::load(kColumns + i * V::kWidth);
-            score[i] = V::select_less(column, first, none, V::select_less(column, last, score[i], none));
+            const V column = V::load(kLanes) + V::set(static_cast<float>(i * V::kWidth));
+            p[i] = V::select_less(column, first, none, V::select_less(column, last, p[i], none));
         }
-        top = V::max(top, score[i]);
+        top = V::max(top, p[i]);
     }
     max = top.reduce_max();
+    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) p[i] = exp(p[i] - V::set(max));
+    keep(p);
     V sum = V::zero();
-    for (int i = 0; i < kVectors; ++i) sum = sum + store(i * V::kWidth, exp(score[i] - V::set(max)));
+    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) sum = sum + p[i];
     return sum.reduce_add();
 }
 
-// The running softmax of all rows over a page whose products q . k are in `scores` [rows][32]; p goes to
-// store(row, column, p). sums and rescales are [rows]. The outputs so far are made relative to the new maximum.
-template <class V, class Store>
-void softmax_page(const AttentionRows& rows, const AttentionPage& page, const float* scores, float* sums,
-                  float* rescales, Store store) {
+// The running softmax of all rows over kColumns columns whose products q . k are in `scores` [rows][stride]; p goes to
+// keep(row, p). sums and rescales are [rows]. The outputs so far are made relative to the new maximum.
+template <class V, int kColumns, class Keep>
+void softmax_rows(const AttentionRows& rows, const AttentionPages& pages, const float* scores, int stride, float* sums,
+                  float* rescales, Keep keep) {
     for (int row = 0; row < rows.rows; ++row) {
         const float max = rows.max[row];
-        sums[row] = softmax_columns<V>(scores + row * kPage, page.score_scale, page.begin, page.end[row], rows.max[row],
-                                       [&](int column, V p) { return store(row, column, p); });
+        sums[row] = softmax_columns<V, kColumns>(scores + row * stride, pages.score_scale, pages.begin, pages.end[row],
+                                                 rows.max[row], [&](auto& p) { keep(row, p); });
         rescales[row] = max - rows.max[row];
     }
     for_each_vector<V>(rows.rows, [&](int row, int count) {
@@ -169,32 +171,33 @@ void softmax_page(const AttentionRows& rows, const AttentionPage& page, const fl
 }
 
 template <class V, KvType kType>
-void attention_page_of(const AttentionRows& rows, const AttentionPage& page, AttentionScratch& scratch) {
+void attention_page_of(const AttentionRows& rows, const AttentionPages& page, AttentionScratch& scratch) {
     const ActivationFormat format = attention_query_format<V>(kType);
     const auto query_stride = static_cast<int64_t>(activation_row_bytes<V>(format, rows.head_dim) / sizeof(float));
     tile_product<V, kType>(scratch.scores[0], kPage, reinterpret_cast<const float*>(rows.queries), query_stride,
-                           rows.rows, page.keys, kPage / kPanel, rows.head_dim, false, scratch.panel);
-    softmax_page<V>(rows, page, scratch.scores[0], scratch.page_sum, scratch.rescale, [&](int row, int column, V p) {
-        p.store(scratch.scores[row] + column);
-        return p;
-    });
-    tile_product<V, kType>(rows.out, rows.head_dim, scratch.scores[0], kPage, rows.rows, page.values,
+                           rows.rows, page.keys[0], kPage / kPanel, rows.head_dim, false, scratch.panel);
+    softmax_rows<V, kPage>(rows, page, scratch.scores[0], kPage, scratch.page_sum, scratch.rescale,
+                           [&](int row, auto& p) {
+                               for (int i = 0; i < kPage / V::kWidth; ++i)
+                                   p[i].store(scratch.scores[row] + i * V::kWidth);
+                           });
+    tile_product<V, kType>(rows.out, rows.head_dim, scratch.scores[0], kPage, rows.rows, page.values[0],
                            rows.head_dim / kPanel, kPage, true, scratch.panel);
 }
 
-// Int8: int8 pages, attention_page(rows, page, scratch) (attention_int8.h).
+// Int8: int8 pages, attention_pages(rows, pages, scratch) (attention_int8.h).
 template <class V, class Int8>
-void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch_bytes) {
+void attention_pages(const AttentionRows& rows, const AttentionPages& pages, std::byte* scratch_bytes) {
     AttentionScratch& scratch = *reinterpret_cast<AttentionScratch*>(scratch_bytes);
-    switch (page.type) {
+    switch (pages.type) {
         case KvType::f32:
-            return attention_page_of<V, KvType::f32>(rows, page, scratch);
+            return attention_page_of<V, KvType::f32>(rows, pages, scratch);
         case KvType::bf16:
-            return attention_page_of<V, KvType::bf16>(rows, page, scratch);
+            return attention_page_of<V, KvType::bf16>(rows, pages, scratch);
         case KvType::fp8:
-            return attention_page_of<V, KvType::fp8>(rows, page, scratch);
+            return attention_page_of<V, KvType::fp8>(rows, pages, scratch);
         case KvType::int8:
-            return Int8::attention_page(rows, page, scratch_bytes);
+            return Int8::attention_pages(rows, pages, scratch_bytes);
     }
 }
 

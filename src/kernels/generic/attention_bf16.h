@@ -36,19 +36,21 @@ const std::byte* bf16_tile(KvType type, const std::byte* tile, int panels, int d
 //     c[row][panel][16] (+)= rows of bf16 times panels that lie one behind the other as bf16 pairs; k is a multiple of
 //     32
 template <class V, class Multiplier>
-void attention_page_bf16(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch_bytes) {
+void attention_page_bf16(const AttentionRows& rows, const AttentionPages& page, std::byte* scratch_bytes) {
     auto& scratch = *reinterpret_cast<Bf16AttentionScratch*>(scratch_bytes);
     const size_t query_bytes = bf16_row_bytes<V>(ActivationFormat::bf16, rows.head_dim);
-    const std::byte* keys = bf16_tile<V>(page.type, page.keys, kPage / kPanel, rows.head_dim, scratch.tile);
+    const std::byte* keys = bf16_tile<V>(page.type, page.keys[0], kPage / kPanel, rows.head_dim, scratch.tile);
     Multiplier multiplier;
     multiplier.multiply_panels(scratch.scores[0], kPage, rows.queries, query_bytes, rows.rows, keys, kPage / kPanel,
                                rows.head_dim, false);
-    softmax_page<V>(rows, page, scratch.scores[0], scratch.page_sum, scratch.rescale, [&](int row, int column, V p) {
-        const V rounded = V::round_bf16(p);
-        rounded.store_bf16(scratch.weights[row] + column);
-        return rounded;
-    });
-    const std::byte* values = bf16_tile<V>(page.type, page.values, rows.head_dim / kPanel, kPage, scratch.tile);
+    softmax_rows<V, kPage>(rows, page, scratch.scores[0], kPage, scratch.page_sum, scratch.rescale,
+                           [&](int row, auto& p) {
+                               for (int i = 0; i < kPage / V::kWidth; ++i) {
+                                   p[i] = V::round_bf16(p[i]);
+                                   p[i].store_bf16(scratch.weights[row] + i * V::kWidth);
+                               }
+                           });
+    const std::byte* values = bf16_tile<V>(page.type, page.values[0], rows.head_dim / kPanel, kPage, scratch.tile);
     multiplier.multiply_panels(rows.out, rows.head_dim, reinterpret_cast<const std::byte*>(scratch.weights),
                                sizeof scratch.weights[0], rows.rows, values, rows.head_dim / kPanel, kPage, true);
 }

@@ -1,4 +1,4 @@
-// Attention over one int8 page (attention_int8.h) for the tiers with VNNI, four products a dword in one instruction.
+// Attention over int8 pages (attention_int8.h) for the tiers with VNNI, four products a dword in one instruction.
 #pragma once
 
 #include "kernels/generic/intrinsics_avx512.h"
@@ -12,31 +12,13 @@ namespace colugo::kernels {
 template <class V>
 class VnniAttention {
  public:
-    static void attention_page(const AttentionRows& rows, const AttentionPage& page, std::byte* scratch_bytes) {
+    static void attention_pages(const AttentionRows& rows, const AttentionPages& pages, std::byte* scratch_bytes) {
         Scratch& scratch = *reinterpret_cast<Scratch*>(scratch_bytes);
-        RowGroup::for_each(rows.rows,
-                           [&](auto count, int first) { score<decltype(count)::value>(rows, page, first, scratch); });
-        softmax_page<V>(rows, page, scratch.scores[0], scratch.page_sum, scratch.rescale,
-                        [&](int row, int column, V p) {
-                            p.store(scratch.scores[row] + column);
-                            return p;
-                        });
-        const float* value_scales = int8_scales<V>(page.values, rows.head_dim);
-        for (int row = 0; row < rows.rows; ++row) {
-            scratch.units[row] = weigh_columns<V>(scratch.scores[row], value_scales, [&](int column, V code) {
-                const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(code.v));
-                _mm_storeu_si128(reinterpret_cast<__m128i*>(scratch.weights[row] + column), bytes);
-            });
+        if (pages.pages == 1) {
+            attention_pages<1>(rows, pages, scratch);
+        } else {
+            attention_pages<2>(rows, pages, scratch);
         }
-        RowGroup::for_each(rows.rows, [&](auto count, int first) {
-            int column = 0;
-            for (; column + kPage <= rows.head_dim; column += kPage) {
-                add_values<decltype(count)::value, 2>(rows, page.values, first, column, scratch);
-            }
-            if (column < rows.head_dim) {
-                add_values<decltype(count)::value, 1>(rows, page.values, first, column, scratch);
-            }
-        });
     }
 
  private:
@@ -44,13 +26,40 @@ class VnniAttention {
     static constexpr int kQuadBytes = kPanel * 4;
 
     struct Scratch {
-        uint8_t weights[kMaxAttentionRows][kPage];
-        float scores[kMaxAttentionRows][kPage];
-        float units[kMaxAttentionRows];
-        float page_sum[kMaxAttentionRows];
+        uint8_t weights[kMaxAttentionRows][kStepColumns];
+        float scores[kMaxAttentionRows][kStepColumns];
+        float value_scales[kStepColumns];
+        float unit[kMaxAttentionRows];
+        float sum[kMaxAttentionRows];
         float rescale[kMaxAttentionRows];
     };
     static_assert(sizeof(Scratch) <= kAttentionScratchBytes);
+
+    template <int kPages>
+    static void attention_pages(const AttentionRows& rows, const AttentionPages& pages, Scratch& scratch) {
+        RowGroup::for_each(rows.rows, [&](auto count, int first) {
+            for (int page = 0; page < kPages; ++page) {
+                score<decltype(count)::value>(rows, pages.keys[page], first, page * kPage, scratch);
+            }
+        });
+        gather_value_scales<V>(scratch.value_scales, pages, rows.head_dim);
+        softmax_rows<V, kPages * kPage>(
+            rows, pages, scratch.scores[0], kStepColumns, scratch.sum, scratch.rescale, [&](int row, auto& p) {
+                scratch.unit[row] = weigh_columns<V>(p, scratch.value_scales, [&](int column, V weight) {
+                    const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(weight.v));
+                    _mm_storeu_si128(reinterpret_cast<__m128i*>(scratch.weights[row] + column), bytes);
+                });
+            });
+        RowGroup::for_each(rows.rows, [&](auto count, int first) {
+            int column = 0;
+            for (; column + 2 * kPanel <= rows.head_dim; column += 2 * kPanel) {
+                add_values<decltype(count)::value, 2, kPages>(rows, pages, first, column, scratch);
+            }
+            if (column < rows.head_dim) {
+                add_values<decltype(count)::value, 1, kPages>(rows, pages, first, column, scratch);
+            }
+        });
+    }
 
     template <int kRows, int kPanels>
     struct Sums {
@@ -74,28 +83,31 @@ class VnniAttention {
         }
     };
 
-    // finish(row, panel, sums of 16 columns) of kRows rows of bytes times kPanels panels of `quads` four k each. Of the
-    // two sides the multiplier takes one unsigned: the rows, or, where these are signed, the panels with 128 added.
-    template <bool kSignedRows, int kRows, int kPanels, class Finish>
-    [[gnu::noinline]] static void multiply(const std::byte* a, size_t lda, const std::byte* panels, int quads,
-                                           const Finish& finish) {
+    // finish(row, panel, sums of 16 columns) of kRows rows of bytes times kPanels panels of `quads` four k each, of
+    // each tile in turn. Of the two sides the multiplier takes one unsigned: the rows, or, where these are signed, the
+    // panels with 128 added.
+    template <bool kSignedRows, int kRows, int kPanels, int kTiles, class Finish>
+    [[gnu::noinline]] static void multiply(const std::byte* a, size_t lda, const std::byte* const (&tiles)[kTiles],
+                                           int quads, const Finish& finish) {
         const size_t panel_bytes = static_cast<size_t>(quads) * kQuadBytes;
         const __m512i flip = kSignedRows ? _mm512_set1_epi8(static_cast<char>(0x80)) : _mm512_setzero_si512();
         Sums<kRows, kPanels> sums;
         sums.clear();
         RowBases<std::byte, kRows> rows(a, static_cast<ptrdiff_t>(lda));
-        for (int quad = 0; quad < quads; ++quad, panels += kQuadBytes, rows.advance(4)) {
-            __m512i columns[kPanels];
-            COLUGO_UNROLL for (int p = 0; p < kPanels; ++p) {
-                columns[p] = _mm512_loadu_si512(panels + static_cast<size_t>(p) * panel_bytes);
-                if (kSignedRows) columns[p] = _mm512_xor_si512(columns[p], flip);
-            }
-            COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
-                int32_t dword;
-                __builtin_memcpy(&dword, rows.row(row), sizeof dword);
-                const __m512i factors = _mm512_set1_epi32(dword);
+        for (const std::byte* panels : tiles) {
+            for (int quad = 0; quad < quads; ++quad, panels += kQuadBytes, rows.advance(4)) {
+                __m512i columns[kPanels];
                 COLUGO_UNROLL for (int p = 0; p < kPanels; ++p) {
-                    sums.template add<kSignedRows>(row, p, columns[p], factors);
+                    columns[p] = _mm512_loadu_si512(panels + static_cast<size_t>(p) * panel_bytes);
+                    if (kSignedRows) columns[p] = _mm512_xor_si512(columns[p], flip);
+                }
+                COLUGO_UNROLL for (int row = 0; row < kRows; ++row) {
+                    int32_t dword;
+                    __builtin_memcpy(&dword, rows.row(row), sizeof dword);
+                    const __m512i factors = _mm512_set1_epi32(dword);
+                    COLUGO_UNROLL for (int p = 0; p < kPanels; ++p) {
+                        sums.template add<kSignedRows>(row, p, columns[p], factors);
+                    }
                 }
             }
         }
@@ -104,31 +116,35 @@ class VnniAttention {
         }
     }
 
+    // Of the page whose first column is `column`.
     template <int kRows>
-    static void score(const AttentionRows& rows, const AttentionPage& page, int first, Scratch& scratch) {
+    static void score(const AttentionRows& rows, const std::byte* keys, int first, int column, Scratch& scratch) {
         const size_t row_bytes = activation_row_bytes<V>(ActivationFormat::int8, rows.head_dim);
         const std::byte* queries = rows.queries + static_cast<size_t>(first) * row_bytes;
-        const float* key_scales = int8_scales<V>(page.keys, rows.head_dim);
+        const float* key_scales = int8_scales<V>(keys, rows.head_dim);
         multiply<true, kRows, kPage / kPanel>(
-            queries, row_bytes, page.keys, rows.head_dim / 4, [&](int row, int p, __m512i sum) {
+            queries, row_bytes, {keys}, rows.head_dim / 4, [&](int row, int p, __m512i sum) {
                 const Int8RowEnd& end = int8_row_end<V>(queries + static_cast<size_t>(row) * row_bytes, rows.head_dim);
                 const V dots{_mm512_cvtepi32_ps(_mm512_add_epi32(sum, _mm512_set1_epi32(end.offset)))};
                 (dots * V::load(key_scales + p * kPanel) * V::set(end.scale))
-                    .store(scratch.scores[first + row] + p * kPanel);
+                    .store(scratch.scores[first + row] + column + p * kPanel);
             });
     }
 
     // Columns column .. column + 16 kPanels of the outputs.
-    template <int kRows, int kPanels>
-    static void add_values(const AttentionRows& rows, const std::byte* values, int first, int column,
+    template <int kRows, int kPanels, int kPages>
+    static void add_values(const AttentionRows& rows, const AttentionPages& pages, int first, int column,
                            const Scratch& scratch) {
         const auto* weights = reinterpret_cast<const std::byte*>(scratch.weights[first]);
+        const std::byte* tiles[kPages];
+        for (int page = 0; page < kPages; ++page) {
+            tiles[page] = pages.values[page] + static_cast<size_t>(column) * kPage;
+        }
         float* out = rows.out + static_cast<int64_t>(first) * rows.head_dim + column;
-        multiply<false, kRows, kPanels>(
-            weights, kPage, values + static_cast<size_t>(column) * kPage, kPage / 4, [&](int row, int p, __m512i sum) {
-                float* at = out + row * rows.head_dim + p * kPanel;
-                V::fma(V{_mm512_cvtepi32_ps(sum)}, V::set(scratch.units[first + row]), V::load(at)).store(at);
-            });
+        multiply<false, kRows, kPanels>(weights, kStepColumns, tiles, kPage / 4, [&](int row, int p, __m512i sum) {
+            float* at = out + row * rows.head_dim + p * kPanel;
+            V::fma(V{_mm512_cvtepi32_ps(sum)}, V::set(scratch.unit[first + row]), V::load(at)).store(at);
+        });
     }
 };
 
