@@ -80,7 +80,7 @@ void serve_chat(const nlohmann::ordered_json& body) {
         return;
     }
     check_prompt(cut_at_start(rendered, request));
-    if (const auto grammar = served().forms.make(request, false)) {
+    if (const auto grammar = served().forms.make(request, ReplyForms::Begin::anywhere)) {
         COLUGO_CHECK(grammar->allowed(grammar->start()).count() > 0);
     }
 }

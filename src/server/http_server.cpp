@@ -28,7 +28,7 @@ struct HttpServer::Connection {
         : stream(std::move(socket)), buffer(most_header + 8192) {}
     beast::tcp_stream stream;
     beast::flat_buffer buffer;
-    bool is_idle = true;  // under the server's mutex
+    bool is_answered = false;  // the request that came; under the server's mutex
 };
 
 namespace {
@@ -167,7 +167,7 @@ asio::awaitable<bool> HttpServer::serve_one(Connection& connection) {
     {
         const std::lock_guard lock(mutex_);
         if (draining_) co_return false;
-        connection.is_idle = true;
+        connection.is_answered = false;
     }
     ErrorCodeOf error;
     if (connection.buffer.size() == 0) {
@@ -176,10 +176,6 @@ asio::awaitable<bool> HttpServer::serve_one(Connection& connection) {
                                                             asio::redirect_error(asio::use_awaitable, error));
         if (error) co_return false;
         connection.buffer.commit(read);
-    }
-    {
-        const std::lock_guard lock(mutex_);
-        connection.is_idle = false;
     }
     http::request_parser<http::string_body> parser;
     parser.header_limit(limits_.header_bytes);
@@ -216,8 +212,15 @@ asio::awaitable<bool> HttpServer::serve_one(Connection& connection) {
                         fmt::format("this is no HTTP request: {}", error.message()));
         co_return false;
     }
-    if (error) {
-        refusal_(beginning_of(parser.get()), kClientLeft, "the client left before its request had come");
+    bool ends = false;
+    {
+        const std::lock_guard lock(mutex_);
+        ends = draining_;
+        connection.is_answered = !ends;
+    }
+    if (error || ends) {
+        refusal_(beginning_of(parser.get()), kClientLeft,
+                 ends ? "the server ended before the request had come" : "the client left before its request had come");
         co_return false;
     }
     HttpExchange exchange(stream, request_of(parser.release()), limits_);
@@ -242,7 +245,7 @@ void HttpServer::drain() {
     const std::lock_guard lock(mutex_);
     draining_ = true;
     for (const auto& connection : connections_) {
-        if (!connection->is_idle) continue;
+        if (connection->is_answered) continue;
         asio::post(connection->stream.get_executor(), [connection] { connection->stream.cancel(); });
     }
 }

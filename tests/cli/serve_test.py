@@ -363,6 +363,16 @@ class ServeTest(ProgramCase):
             self.assertEqual(server.end(), 0)
             self.assertTrue(until(lambda: server.log[-1] == "ending"), server.log)
 
+    def test_the_end_waits_for_no_request_that_has_half_come(self):
+        for half in (b"POST /v1/chat/comp", b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{"):
+            with self.subTest(half=half), self.serve("x", arguments=("--grace", 600)) as server:
+                with server.socket() as client:
+                    client.sendall(half)
+                    time.sleep(0.2)  # it is read
+                    self.assertEqual(server.end(), 0)
+                    self.assertEqual(client.recv(100), b"")
+                    self.assertIn("the server ended before the request had come", "\n".join(server.log))
+
     def test_an_end_that_is_meant_ends_streams_with_an_error(self):
         for first, second in itertools.product((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), repeat=2):
             with self.subTest(first=first, second=second), self.serve({"text": "one two three four five", "step_ms": 60000}) as server:
