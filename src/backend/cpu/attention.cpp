@@ -141,15 +141,10 @@ void CpuBackend::plan_attention_tiles(const AttentionShape& shape, std::span<con
     const int tokens_per_tile = std::max(1, kTileRows / (shape.num_heads / shape.num_kv_heads));
     tiles_.clear();
     for (size_t s = 0; s < sequences.size(); ++s) {
-        for (int token = 0; token < sequences[s].rows; token += tokens_per_tile) {
-            const int tokens = std::min(tokens_per_tile, sequences[s].rows - token);
-            tiles_.push_back({static_cast<int>(s), token, tokens, sequences[s].position + token + tokens - 1, false});
-        }
-        const DraftRows& drafts = sequences[s].drafts;
-        for (int token = drafts.first; token < drafts.rows; token += tokens_per_tile) {
-            const int tokens = std::min(tokens_per_tile, drafts.rows - token);
-            tiles_.push_back({static_cast<int>(s), token, tokens,
-                              sequences[s].last_position() + drafts.depths[token + tokens - 1], true});
+        const int rows = sequences[s].rows + sequences[s].drafts.batch_rows();
+        for (int token = 0; token < rows; token += tokens_per_tile) {
+            const int tokens = std::min(tokens_per_tile, rows - token);
+            tiles_.push_back({static_cast<int>(s), token, tokens, row_position(sequences[s], token + tokens - 1)});
         }
     }
 }
@@ -223,51 +218,60 @@ void CpuBackend::draw_draft_pages(const AttentionShape& shape, const AttentionSe
 void CpuBackend::attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
                                 const AttentionSequence& sequence, const kernels::AttentionRows& part,
                                 std::byte* memory) const {
-    const int group = shape.num_heads / shape.num_kv_heads;
-    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
-    const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
     std::fill_n(part.max, part.rows, -std::numeric_limits<float>::infinity());
     std::fill_n(part.sum, part.rows, 0.0f);
     std::fill_n(part.out, static_cast<int64_t>(part.rows) * part.head_dim, 0.0f);
 
-    const int64_t first_position = sequence.position + tile.first_token;
+    const int64_t step = kernels::pages_per_step(shape.kv_type);
     const int64_t page_end = std::min((segment + 1) * kSegment / kPage, tile.last_position / kPage + 1);
-    const int columns = step_columns(shape);
-    for (int64_t page = segment * kSegment / kPage; page < page_end; page += columns / kPage) {
-        if (tile.drafts && page + columns / kPage > first_draft_page(sequence)) {
-            attend_draft_pages(tile, kv_head, page, shape, sequence, part, memory);
-            continue;
-        }
-        kernels::AttentionPages pages = step_from(page, shape, sequence);
-        int32_t ends[kernels::kMaxAttentionRows];
-        int skip = 0;  // rows of the tile's first tokens, which come before this page
-        for (int token = 0; token < tile.tokens; ++token) {
-            const int64_t end =
-                tile.drafts ? columns : std::min<int64_t>(columns, first_position + token + 1 - page * kPage);
-            if (end <= pages.begin) skip = (token + 1) * group;
-            std::fill_n(ends + token * group, group, static_cast<int32_t>(end));
-        }
-        if (skip == part.rows) continue;
-        const kernels::AttentionRows visible{.rows = part.rows - skip,
-                                             .head_dim = part.head_dim,
-                                             .queries = part.queries + static_cast<size_t>(skip) * row_bytes,
-                                             .max = part.max + skip,
-                                             .sum = part.sum + skip,
-                                             .out = part.out + static_cast<int64_t>(skip) * part.head_dim};
-        pages.end = ends + skip;
-        for (int64_t next = page; next < page_end && next < page + columns / kPage; ++next) {
-            const std::byte* start = sequence.pages[next] + kv_head * tile_bytes;
-            pages.keys[pages.pages] = start + shape.slice.key_offset;
-            pages.values[pages.pages++] = start + shape.slice.value_offset;
-        }
-        table_.attention_pages(visible, pages, memory);
+    const int own = std::clamp(sequence.rows - tile.first_token, 0, tile.tokens);
+    for (int64_t page = segment * kSegment / kPage; page < page_end; page += step) {
+        // Before the page they begin in, draft rows see what the sequence's own do.
+        const bool apart = own < tile.tokens && page + step > first_draft_page(sequence);
+        attend_pages(tile, apart ? own : tile.tokens, kv_head, page, shape, sequence, part, memory);
+        if (apart) attend_draft_pages(tile, own, kv_head, page, shape, sequence, part, memory);
     }
 }
 
-// A step from `page` on, of which draft rows lie in some: these are others for each of them.
-void CpuBackend::attend_draft_pages(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
-                                    const AttentionSequence& sequence, const kernels::AttentionRows& part,
-                                    std::byte* memory) const {
+// A step from `page` on of the tile's first tokens, over the sequence's pages.
+void CpuBackend::attend_pages(const AttentionTile& tile, int tokens, int kv_head, int64_t page,
+                              const AttentionShape& shape, const AttentionSequence& sequence,
+                              const kernels::AttentionRows& part, std::byte* memory) const {
+    const int group = shape.num_heads / shape.num_kv_heads;
+    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
+    const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
+    const int64_t columns = step_columns(shape);
+    kernels::AttentionPages pages = step_from(page, shape, sequence);
+    int32_t ends[kernels::kMaxAttentionRows];
+    int skip = 0;  // rows of the first tokens, which come before this page
+    int64_t last = 0;
+    for (int token = 0; token < tokens; ++token) {
+        last = row_position(sequence, tile.first_token + token);
+        const int64_t end = std::min(columns, last + 1 - page * kPage);
+        if (end <= pages.begin) skip = (token + 1) * group;
+        std::fill_n(ends + token * group, group, static_cast<int32_t>(end));
+    }
+    if (skip == tokens * group) return;
+    pages.end = ends + skip;
+    for (int64_t next = page; next <= last / kPage && next < page + columns / kPage; ++next) {
+        const std::byte* start = sequence.pages[next] + kv_head * tile_bytes;
+        pages.keys[pages.pages] = start + shape.slice.key_offset;
+        pages.values[pages.pages++] = start + shape.slice.value_offset;
+    }
+    table_.attention_pages({.rows = tokens * group - skip,
+                            .head_dim = part.head_dim,
+                            .queries = part.queries + static_cast<size_t>(skip) * row_bytes,
+                            .max = part.max + skip,
+                            .sum = part.sum + skip,
+                            .out = part.out + static_cast<int64_t>(skip) * part.head_dim},
+                           pages, memory);
+}
+
+// The same of the tile's draft rows, its tokens from `first_token` on, where some of the pages are others for each of
+// them.
+void CpuBackend::attend_draft_pages(const AttentionTile& tile, int first_token, int kv_head, int64_t page,
+                                    const AttentionShape& shape, const AttentionSequence& sequence,
+                                    const kernels::AttentionRows& part, std::byte* memory) const {
     const int group = shape.num_heads / shape.num_kv_heads;
     const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
     const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
@@ -275,8 +279,8 @@ void CpuBackend::attend_draft_pages(const AttentionTile& tile, int kv_head, int6
         sequence_images_[static_cast<size_t>(tile.sequence)] + kv_head * sequence.drafts.rows * 2 * tile_bytes;
     const int64_t columns = step_columns(shape);
     kernels::AttentionPages pages = step_from(page, shape, sequence);
-    for (int token = 0; token < tile.tokens; ++token) {
-        int row = tile.first_token + token;
+    for (int token = first_token; token < tile.tokens; ++token) {
+        int row = tile.first_token + token - sequence.rows + sequence.drafts.first;
         const auto position = [&] { return sequence.last_position() + sequence.drafts.depths[row]; };
         const int64_t last_page = position() / kPage;
         const auto end = static_cast<int32_t>(std::min(columns, position() + 1 - page * kPage));
@@ -341,9 +345,7 @@ void CpuBackend::attention(TensorView out, TensorView queries, const AttentionSh
     grow(softmax_, static_cast<size_t>(units) * static_cast<size_t>(1 + wave) * unit_floats * sizeof(float));
 
     const auto first_row_of = [&](const AttentionTile& tile) -> int64_t {
-        const AttentionSequence& sequence = sequences[static_cast<size_t>(tile.sequence)];
-        const int behind = tile.drafts ? sequence.rows - sequence.drafts.first : 0;
-        return sequence.first_row + behind + tile.first_token;
+        return sequences[static_cast<size_t>(tile.sequence)].first_row + tile.first_token;
     };
     const auto rows_of = [&](int unit, size_t slot) {
         const AttentionTile& tile = tiles_[static_cast<size_t>(unit / shape.num_kv_heads)];

@@ -43,14 +43,12 @@ class CpuBackend : public Backend {
     void gated_rms_norm(TensorView x, TensorView gate, const float* weight, float eps, const GdnShape& shape) override;
 
  private:
-    // Query rows of one sequence that attention handles together: `tokens` consecutive tokens, all heads of a group;
-    // either the sequence's own or draft rows.
+    // Query rows of one sequence that attention handles together: `tokens` consecutive tokens, all heads of a group.
     struct AttentionTile {
         int sequence;
-        int first_token;  // within the sequence's rows, or its draft rows
+        int first_token;  // of the sequence's own rows and, behind them, its draft rows in the batch
         int tokens;
         int64_t last_position;
-        bool drafts;
     };
 
     // body(row) for each row; on this thread alone when the whole is less work than waking the others.
@@ -71,9 +69,11 @@ class CpuBackend : public Backend {
                           std::byte* images) const;
     void attend_segment(const AttentionTile& tile, int kv_head, int64_t segment, const AttentionShape& shape,
                         const AttentionSequence& sequence, const kernels::AttentionRows& part, std::byte* memory) const;
-    void attend_draft_pages(const AttentionTile& tile, int kv_head, int64_t page, const AttentionShape& shape,
-                           const AttentionSequence& sequence, const kernels::AttentionRows& part,
-                           std::byte* memory) const;
+    void attend_pages(const AttentionTile& tile, int tokens, int kv_head, int64_t page, const AttentionShape& shape,
+                      const AttentionSequence& sequence, const kernels::AttentionRows& part, std::byte* memory) const;
+    void attend_draft_pages(const AttentionTile& tile, int first_token, int kv_head, int64_t page,
+                            const AttentionShape& shape, const AttentionSequence& sequence,
+                            const kernels::AttentionRows& part, std::byte* memory) const;
     void finish_attention(TensorView out, TensorView queries, const AttentionShape& shape, int64_t row, int kv_head,
                           const kernels::AttentionRows& total, int first) const;
     void gdn_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
