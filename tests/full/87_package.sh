@@ -20,10 +20,18 @@ package=$(echo "$work"/*.deb)
 echo "package: $(basename "$package"), $(stat -c %s "$package") bytes, $(dpkg-deb -f "$package" Installed-Size) KiB installed"
 echo "package: depends on $(dpkg-deb -f "$package" Depends)"
 dpkg-deb --contents "$package" >"$work/contents"
+dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/lib/systemd/system/colugo.service | grep -qx 'ExecStart=/usr/bin/colugo serve' ||
+    { echo "package: the service starts another program"; exit 1; }
 for file in bin/colugo lib/systemd/system/colugo.service share/man/man1/colugo.1.gz share/zsh/vendor-completions/_colugo \
     share/bash-completion/completions/colugo share/fish/vendor_completions.d/colugo.fish share/doc/colugo/copyright; do
     grep -q " ./usr/$file\$" "$work/contents" || { echo "package: lacks $file"; exit 1; }
 done
+DESTDIR=$work/local cmake --install "$build" --prefix /usr/local >/dev/null
+local=$work/local/usr/local
+grep -qx 'ExecStart=/usr/local/bin/colugo serve' "$local/lib/systemd/system/colugo.service" &&
+    [ -x "$local/bin/colugo" ] && [ -f "$local/share/zsh/site-functions/_colugo" ] ||
+    { echo "package: installed below /usr/local it is not found"; exit 1; }
+rm -rf "$work/local"
 if command -v lintian >/dev/null; then
     # No upload to Debian, so no bug of theirs that it closes; and what it says to root is none of ours.
     lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$package" 2>/dev/null | sed 's/^/package: lintian: /'
