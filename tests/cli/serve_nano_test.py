@@ -189,6 +189,16 @@ class ServeNanoTest(ProgramCase):
                 self.assertNotIn(mark, one["choices"][0]["message"]["content"])
         self.assertEqual(len(prompts), 2)  # one for each task: no choice changes a prompt
 
+    def test_no_thought_is_begun_where_calls_are_forbidden_and_thinking_is_off(self):
+        think = str(self.server.post("/tokenize", {"content": "<think>"})[1]["tokens"][0])
+        fields = {"tools": [BASH], "tool_choice": "none", "max_tokens": 20, "logit_bias": {think: 100}}
+        for off in ({}, {"enable_thinking": False}, {"reasoning_effort": "none"}):  # {}: as the launch says
+            body = self.server.chat(TASK, **fields, **off)
+            self.assertEqual(body["usage"]["completion_tokens_details"]["reasoning_tokens"], 0, off)
+            self.assertNotIn("reasoning_content", body["choices"][0]["message"])
+        on = self.server.chat(TASK, **fields, enable_thinking=True)
+        self.assertGreater(on["usage"]["completion_tokens_details"]["reasoning_tokens"], 0)
+
     def test_replies_that_are_json(self):
         finished = 0
         for seed in range(12):
