@@ -65,6 +65,10 @@ class IndexPageTest(ProgramCase):
     def talk(self):
         return self.browser.value("document.getElementById('talk').innerText")
 
+    def choose_thinking(self, value):
+        self.browser.value(f"document.getElementById('think').value = '{value}'")
+        self.assertEqual(self.browser.value("document.getElementById('think').value"), value)  # it is one of the choices
+
     def wait_for_text(self, text):
         self.assertTrue(until(lambda: text in self.talk()), self.talk())
 
@@ -87,10 +91,14 @@ class IndexPageTest(ProgramCase):
             self.assertEqual(self.browser.value("[...document.querySelectorAll('.text pre')].map(one => one.textContent)"),
                              ["print(1 < 2)\n", "open end"])
             self.assertFalse(self.browser.value("document.querySelector('details').open"))
-            for _ in range(2):  # on, and off
-                self.browser.click("think")
+            self.choose_thinking("false")
             self.browser.type("Go on")
             self.wait_for_text("And more.")
+            self.wait_for_end()
+            for choice in ("true", ""):
+                self.choose_thinking(choice)
+            self.browser.type("And on")
+            self.assertTrue(until(lambda: self.talk().count("tok/s") == 3))
             self.assertTrue(until(lambda: self.tile("running") == "0" and self.tile("ttft") != "–"))
             for name in ("rate", "pass", "cached", "memory", "ttft"):
                 self.assertRegex(self.tile(name), r"^[\d.]+( %| ms| s)?$|^–$")
@@ -100,6 +108,7 @@ class IndexPageTest(ProgramCase):
             self.assertEqual(sent[1]["messages"][1]["content"], code)
             self.assertNotIn("chat_template_kwargs", sent[0])
             self.assertEqual(sent[1]["chat_template_kwargs"], {"enable_thinking": False})
+            self.assertNotIn("chat_template_kwargs", sent[2])
             for url in self.browser.asked():
                 self.assertTrue(url.startswith((f"http://127.0.0.1:{server.port}/", "data:")), url)
             self.assertFalse(any("evil" in url for url in self.browser.asked()))
@@ -142,11 +151,29 @@ class IndexPageTest(ProgramCase):
         with self.serve({"text": "let in"}, arguments=("--api-key", "sesame")) as server:
             self.browser.open(f"http://127.0.0.1:{server.port}/")
             self.assertTrue(until(lambda: not self.browser.value("document.getElementById('lock').hidden")))
+            asked = lambda: sum(url.endswith("/metrics") for url in self.browser.asked())
+            self.assertTrue(until(lambda: asked() > 0))
+            looks = asked()
+            self.browser.value("look().then(look)")  # as each second does
+            self.assertEqual(asked(), looks)
             self.browser.value("const key = document.getElementById('key'); key.value = 'sesame'; key.dispatchEvent(new Event('change'))")
+            self.assertTrue(until(lambda: asked() > looks + 1))
             self.assertTrue(until(lambda: "scripted" in self.browser.value("document.getElementById('model').textContent")))
             self.browser.type("hi")
             self.wait_for_text("let in")
             self.assertFalse(any("sesame" in url for url in self.browser.asked()))
+
+    def test_shares_are_those_of_the_last_while(self):
+        with Server(COLUGO, "--reasoning", "off", "--temp", 0) as server:
+            self.browser.open(f"http://127.0.0.1:{server.port}/")
+            self.assertTrue(until(lambda: self.browser.value("document.getElementById('state').className") == "up"))
+            self.assertEqual([self.tile(name) for name in ("pass", "cached", "ttft")], ["–"] * 3)
+            server.chat("word " * 300, max_tokens=4)
+            self.assertTrue(until(lambda: self.tile("cached") == "0 %"))
+            server.chat("word " * 300, max_tokens=4)  # all but the end of it is cached: of both prompts, half
+            self.assertTrue(until(lambda: self.tile("cached") in ("98 %", "99 %", "100 %")), self.tile("cached"))
+            self.browser.value("look().then(look).then(look).then(look)")
+            self.assertIn(self.tile("cached"), ("98 %", "99 %", "100 %"))
 
     def test_it_can_be_read_in_light_and_dark_and_on_a_telephone(self):
         with self.serve({"text": "<think>\nhm\n</think>\n\nwords " * 3 + "\n```\n" + "long " * 100 + "\n```\n"}) as server:
@@ -158,7 +185,7 @@ class IndexPageTest(ProgramCase):
             for scheme in ("light", "dark"):
                 self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
                 colours = self.browser.value("""[...document.querySelectorAll(`h1, #model, label, .tile b, .tile span, .user, .text,
-                    .text pre, .thought, .figures, textarea, button`)].filter(one => one.offsetParent).map(one => {
+                    .text pre, .thought, .figures, select, textarea, button`)].filter(one => one.offsetParent).map(one => {
                   let behind = one;
                   while (getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)') behind = behind.parentElement;
                   return [one.id || one.className || one.tagName, getComputedStyle(one).color, getComputedStyle(behind).backgroundColor];
