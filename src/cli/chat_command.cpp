@@ -92,7 +92,7 @@ std::string reply_line(const RequestResult& result, const SamplingParams& sampli
     std::string line =
         fmt::format("cached {} of {} prompt tokens, prefilled {} at {:.1f} tok/s, {} new at {:.2f} tok/s",
                     result.cached_tokens, result.prompt_tokens, result.prompt_tokens - result.cached_tokens,
-                    result.prefill_tokens_per_second(), result.generated_tokens, result.decode_tokens_per_second());
+                    result.prefill_tokens_per_second(), result.generated_tokens, result.generated_tokens_per_second());
     if (result.finish != FinishReason::stop) line += fmt::format("; {}", finish_reason_name(result.finish));
     if (sampling.temperature > 0.0) line += fmt::format("; seed {}", sampling.seed);
     return line;
@@ -255,8 +255,6 @@ void Chat::settle(const RequestResult& result, const SamplingParams& sampling, c
     totals_.prompt_tokens += result.prompt_tokens;
     totals_.cached_tokens += result.cached_tokens;
     totals_.generated_tokens += result.generated_tokens;
-    totals_.decode_passes += result.decode_passes;
-    totals_.drafts.all.accepted += result.drafts.all.accepted;
     totals_.prefill_seconds += result.prefill_seconds;
     totals_.decode_seconds += result.decode_seconds;
     if (result.finish == FinishReason::failed ||
@@ -278,7 +276,8 @@ void Chat::tell_stats() const {
     say(fmt::format("{}: {} prompt tokens, {} cached, {} prefilled at {:.1f} tok/s; {} generated at {:.2f} tok/s",
                     requests_ == 1 ? "1 reply" : fmt::format("{} replies", requests_), totals_.prompt_tokens,
                     totals_.cached_tokens, totals_.prompt_tokens - totals_.cached_tokens,
-                    totals_.prefill_tokens_per_second(), totals_.generated_tokens, totals_.decode_tokens_per_second()));
+                    totals_.prefill_tokens_per_second(), totals_.generated_tokens,
+                    totals_.generated_tokens_per_second()));
     say(fmt::format("cache: {} of {}, {} and {}; {} taken, {} evicted", bytes_text(metrics.used_bytes),
                     bytes_text(metrics.cache_bytes), count_text(static_cast<uint64_t>(metrics.pages), "page"),
                     count_text(static_cast<uint64_t>(metrics.snapshots), "snapshot"), metrics.cache.snapshots_taken,

@@ -84,6 +84,8 @@ struct RequestResult {
     // Fed while decoding.
     int64_t decoded_tokens() const { return decode_passes + drafts.all.accepted; }
     double decode_tokens_per_second() const { return rate(static_cast<double>(decoded_tokens()), decode_seconds); }
+    // Given to the listener, the first one drawn from the prompt's logits included: what llama.cpp calls predicted.
+    double generated_tokens_per_second() const { return rate(static_cast<double>(generated_tokens), decode_seconds); }
     // Of weights, while decoding.
     double decode_bytes_per_second() const {
         return rate(static_cast<double>(decode_passes), decode_seconds) * static_cast<double>(weight_bytes_per_pass);

@@ -56,7 +56,7 @@ ordered_json timings_json(const RequestResult& result) {
             {"predicted_n", result.generated_tokens},
             {"predicted_ms", rounded(predicted_ms)},
             {"predicted_per_token_ms", rounded(per(predicted_ms, predicted_n))},
-            {"predicted_per_second", rounded(per(1e3 * predicted_n, predicted_ms))},
+            {"predicted_per_second", rounded(result.generated_tokens_per_second())},
             {"draft_n", result.drafts.all.drafted},
             {"draft_n_accepted", result.drafts.all.accepted},
             {"passes_n", result.decode_passes},

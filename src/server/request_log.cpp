@@ -30,7 +30,7 @@ std::string reply_line(std::string_view path, std::string_view id, const Request
                        double seconds) {
     return fmt::format("{} {}: {} prompt tokens, {} cached; {} new at {:.1f} tok/s; {}; {:.2f} s", path, id,
                        result.prompt_tokens, result.cached_tokens, result.generated_tokens,
-                       result.decode_tokens_per_second(), end, seconds);
+                       result.generated_tokens_per_second(), end, seconds);
 }
 
 std::string failure_line(const HttpRequest& request, int status, std::string_view reason) {

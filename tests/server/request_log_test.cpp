@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/reply_body.h"
+
 namespace colugo::testing {
 namespace {
 
@@ -13,6 +15,16 @@ HttpRequest request(std::string method, std::string path) {
     request.method = std::move(method);
     request.path = std::move(path);
     return request;
+}
+
+TEST(RequestLog, TellsTheRateThatTheReplyTells) {
+    RequestResult result;
+    result.prompt_tokens = 9;
+    result.generated_tokens = 3;
+    result.decode_passes = 2;  // the first token was drawn from the prompt's logits
+    result.decode_seconds = 0.5;
+    EXPECT_EQ(timings_json(result)["predicted_per_second"], 6.0);
+    EXPECT_THAT(reply_line("/x", "id", result, "length", 1.0), HasSubstr("3 new at 6.0 tok/s"));
 }
 
 TEST(RequestLog, SaysWhatFailedAndWhy) {
