@@ -47,10 +47,20 @@ std::string document(const ordered_json& json) {
     return json.dump(2, ' ', false, Handler::replace) + "\n";
 }
 
-// Something to say first, to which the model that comes with the program has an answer too.
-std::string first_words(const ServedEndpoint& endpoint) {
-    const bool is_nano = endpoint.model == "nano" || endpoint.model == "nano-bf16";
-    return is_nano ? "Where under src/planner is `close_orbit` defined? Show 20 lines of it." : "Hello";
+// Something to say first, to which the model that comes with the program has an answer too: a call of
+// the tool, which it knows by this description.
+struct FirstRequest {
+    std::string words;
+    ordered_json tools;  // null: none
+};
+
+FirstRequest first_request(const ServedEndpoint& endpoint) {
+    if (endpoint.model != "nano" && endpoint.model != "nano-bf16") return {"Hello", nullptr};
+    const ordered_json parameters = {{"type", "object"}, {"properties", {{"command", {{"type", "string"}}}}}};
+    const ordered_json function = {
+        {"name", "bash"}, {"description", "Execute a bash command"}, {"parameters", parameters}};
+    const ordered_json tool = {{"type", "function"}, {"function", function}};
+    return {"Where under src/planner is `close_orbit` defined? Show 20 lines of it.", ordered_json::array({tool})};
 }
 
 std::string aider(const ServedEndpoint& endpoint) {
@@ -77,8 +87,10 @@ std::string continue_dev(const ServedEndpoint& endpoint) {
 }
 
 std::string curl(const ServedEndpoint& endpoint) {
-    const ordered_json message = {{"role", "user"}, {"content", first_words(endpoint)}};
-    const ordered_json body = {{"model", endpoint.model}, {"messages", ordered_json::array({message})}};
+    const FirstRequest first = first_request(endpoint);
+    const ordered_json message = {{"role", "user"}, {"content", first.words}};
+    ordered_json body = {{"model", endpoint.model}, {"messages", ordered_json::array({message})}};
+    if (!first.tools.is_null()) body["tools"] = first.tools;
     std::string text =
         fmt::format("curl {} -H 'Content-Type: application/json'", shell_word(endpoint.url + "/chat/completions"));
     if (endpoint.wants_key) text += fmt::format(" -H \"Authorization: Bearer ${}\"", kKeyVariable);
@@ -100,10 +112,14 @@ std::string openai_python(const ServedEndpoint& endpoint) {
     std::string text = endpoint.wants_key ? "import os\n\n" : "";
     text += fmt::format("from openai import OpenAI\n\nclient = OpenAI(base_url={}, api_key={})\n", quoted(endpoint.url),
                         key);
-    text += fmt::format("messages = [{{\"role\": \"user\", \"content\": {}}}]\n", quoted(first_words(endpoint)));
-    text +=
-        fmt::format("reply = client.chat.completions.create(model={}, messages=messages)\n", quoted(endpoint.model));
-    return text + "print(reply.choices[0].message.content)\n";
+    const FirstRequest first = first_request(endpoint);
+    const bool has_tools = !first.tools.is_null();
+    text += fmt::format("messages = [{{\"role\": \"user\", \"content\": {}}}]\n", quoted(first.words));
+    if (has_tools) text += fmt::format("tools = {}\n", first.tools.dump());  // of objects and strings: Python as well
+    text += fmt::format("reply = client.chat.completions.create(model={}, messages=messages{})\n",
+                        quoted(endpoint.model), has_tools ? ", tools=tools" : "");
+    return text + fmt::format("print({}reply.choices[0].message.content)\n",
+                              has_tools ? "reply.choices[0].message.tool_calls or " : "");
 }
 
 std::string opencode(const ServedEndpoint& endpoint) {
@@ -216,6 +232,10 @@ ClientSettings client_settings(std::string_view name, const ServedEndpoint& endp
     }
     fail(ErrorCode::invalid_argument, "there are no settings for a client {}: expected one of {}", name,
          client_names());
+}
+
+std::string key_setting(const std::string& key_file) {
+    return fmt::format("export {}=\"$(cat {})\"\n", kKeyVariable, shell_word(key_file));
 }
 
 std::string endpoint_url(std::string_view host, uint16_t port) {

@@ -25,6 +25,9 @@ std::string client_names();
 // Throws Error (invalid_argument with the names there are; unsupported where the client speaks no API of ours).
 ClientSettings client_settings(std::string_view client, const ServedEndpoint& endpoint);
 
+// A line for a shell that sets COLUGO_API_KEY to what the file has.
+std::string key_setting(const std::string& key_file);
+
 // "http://127.0.0.1:8080/v1"; an IPv6 address in brackets.
 std::string endpoint_url(std::string_view host, uint16_t port);
 

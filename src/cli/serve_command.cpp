@@ -43,16 +43,20 @@ void say_with_time(const std::string& sentence) {
     write_note(has_time ? line + "\n" : fmt::format("{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line));
 }
 
-bool is_loopback(const std::string& host) {
-    return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 bool is_any_address(const std::string& host) {
     return host == "0.0.0.0" || host == "::";
 }
 
-// To paste: what most clients of the API read, one agent as an example, and where the others are.
-void show_client_settings(const ServedEndpoint& endpoint) {
+// To paste: what most clients of the API read, one agent as an example, and where the others are. key_file: has the
+// key, or empty.
+void show_client_settings(const ServedEndpoint& endpoint, const std::string& key_file) {
+    if (endpoint.wants_key) {
+        say("what follows takes the key from COLUGO_API_KEY");
+        // A pipe has been read.
+        if (std::filesystem::is_regular_file(key_file)) {
+            write_note(key_setting(std::filesystem::absolute(key_file).string()));
+        }
+    }
     for (const char* const client : {"curl", "aider"}) {
         say(fmt::format("for {}:", client));
         write_note(client_settings(client, endpoint).text);
@@ -167,11 +171,6 @@ Outcome ServeCommand::execute() {
     serving_.limits.body_bytes = static_cast<uint64_t>(max_body_mib_) << 20;
     serving_.grace = std::chrono::seconds(grace_);
     if (!api_key_file_.empty()) api_key_ = read_api_key();
-    if (!is_loopback(serving_.host) && api_key_.empty() && !insecure_) {
-        throw CLI::ValidationError("--host", fmt::format("{} is open to other machines: expected --api-key-file, or "
-                                                         "--insecure to serve them without a key",
-                                                         serving_.host));
-    }
     if (!warm_file_.empty() && model_.starts_with(kScripted)) {
         throw CLI::ValidationError("--warm", "a script has no cache; expected a model beside it");
     }
@@ -179,7 +178,12 @@ Outcome ServeCommand::execute() {
         throw CLI::ValidationError("--replay-acceptance",
                                    "a script says its replies itself; expected a model beside it");
     }
-    check_listening(serving_.host, serving_.port);  // before a model is read
+    const bool is_loopback = check_listening(serving_.host, serving_.port);  // before a model is read
+    if (!is_loopback && api_key_.empty() && !insecure_) {
+        throw CLI::ValidationError("--host", fmt::format("{} is open to other machines: expected --api-key-file, or "
+                                                         "--insecure to serve them without a key",
+                                                         serving_.host));
+    }
     try {
         return model_.starts_with(kScripted) ? serve_script() : serve_model();
     } catch (const Interrupted&) {  // while the model or prompts were read: asked for, as an end behind that is
@@ -276,7 +280,7 @@ Outcome ServeCommand::run(const ModelText& text, const ServedModel& served, Repl
     const auto listening = [&](uint16_t port) {
         say(fmt::format("serving {} at {}", served.name, endpoint_url(serving_.host, port)));
         endpoint.url = endpoint_url(is_any_address(serving_.host) ? "127.0.0.1" : serving_.host, port);
-        show_client_settings(endpoint);
+        show_client_settings(endpoint, api_key_file_);
         notify_service("READY=1");
     };
     const auto should_stop = [&] {

@@ -93,10 +93,11 @@ void listen(tcp::acceptor& acceptor, const std::string& host, uint16_t port) {
 
 }  // namespace
 
-void check_listening(const std::string& host, uint16_t port) {
+bool check_listening(const std::string& host, uint16_t port) {
     asio::io_context context;
     tcp::acceptor acceptor(context);
     listen(acceptor, host, port);
+    return acceptor.local_endpoint().address().is_loopback();
 }
 
 HttpServer::HttpServer(asio::io_context& context, const std::string& host, uint16_t port, const HttpLimits& limits,

@@ -12,8 +12,8 @@
 
 namespace colugo {
 
-// Whether one can listen there. Throws Error (io).
-void check_listening(const std::string& host, uint16_t port);
+// Listens there for a moment. Returns whether no other machine reaches it. Throws Error (io) where it cannot.
+bool check_listening(const std::string& host, uint16_t port);
 
 class HttpServer {
  public:

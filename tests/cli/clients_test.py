@@ -116,6 +116,38 @@ class ClientsTest(ProgramCase):
             self.assertEqual(calls[0], {"base_url": f"http://127.0.0.1:{server.port}/v1", "api_key": "none"})
             self.assertEqual((calls[1]["model"], calls[2]), (ODD, "Hi"))
 
+    def test_what_nano_is_asked_first_has_a_tool_for_it(self):
+        calls = []
+
+        class OpenAI:
+            def __init__(self, **_):
+                self.chat = self.completions = self
+
+            def create(self, **fields):
+                status, body = server.post("/v1/chat/completions", fields)
+                message = {"content": None, "tool_calls": None, **body["choices"][0]["message"]}
+                return types.SimpleNamespace(choices=[types.SimpleNamespace(message=types.SimpleNamespace(**message))])
+
+        with Server(COLUGO, "--reasoning", "off", "--temp", 0) as server:
+            arguments, _ = words(self.settings("curl", server), "curl")
+            _, body = server.post("/v1/chat/completions", arguments[-1].encode())
+            self.assertEqual(body["choices"][0]["finish_reason"], "tool_calls")
+            sys.modules["openai"] = types.SimpleNamespace(OpenAI=OpenAI)
+            self.addCleanup(sys.modules.pop, "openai")
+            exec(compile(self.settings("openai-python", server), "settings", "exec"), {"print": calls.append})
+            self.assertEqual(calls[0][0]["function"]["name"], "bash")
+
+    def test_the_start_says_how_the_key_is_set(self):
+        key = self.path("a key", SECRET + "\n")
+        with self.serve("--api-key-file", key) as server:
+            self.assertTrue(until(lambda: any("for others:" in line for line in server.log)))
+            log = "\n".join(server.log)
+            self.assertNotIn(SECRET, log)
+            script = log[log.index("export COLUGO_API_KEY"):log.index("for aider:")].replace("for curl:", "")
+            arguments, exported = words(script, "curl")
+            self.assertEqual(exported["COLUGO_API_KEY"], SECRET)
+            self.assertIn("Authorization: Bearer " + SECRET, arguments)
+
     def test_yaml_has_the_fields(self):
         with self.serve() as server:
             text = self.settings("continue", server)

@@ -269,9 +269,12 @@ class ServeTest(ProgramCase):
             self.assertNotIn("Access-Control-Allow-Origin", headers)
 
     def test_other_machines_need_a_key(self):
-        done = colugo("serve", "--model", "nano", "--host", "0.0.0.0")
+        done = colugo("serve", "--model", "nano", "--host", "0.0.0.0", "--port", 0)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--insecure", done.stderr.decode())
+        done = colugo("serve", "--model", "nano", "--host", "nobody.invalid", "--port", 0)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot listen at nobody.invalid", done.stderr.decode())
 
     def test_a_client_that_is_gone_frees_its_place(self):
         slow = {"text": "one two three four five six seven eight nine ten", "delay_ms": 200, "step_ms": 60000}
