@@ -90,14 +90,14 @@ bool CharDfa::is_empty() const {
 // The subset construction.
 class Determinizer {
  public:
-    explicit Determinizer(const CharNfa& nfa) : nfa_(nfa), seen_(nfa.states_.size()) {}
+    Determinizer(const CharNfa& nfa, uint32_t accept) : nfa_(nfa), accept_(accept), seen_(nfa.states_.size()) {}
 
-    CharDfa run(uint32_t start, uint32_t accept) {
+    CharDfa run(uint32_t start) {
         id_of(closure({start}));
         while (dfa_.states.size() < sets_.size()) {
             const Members members = sets_[dfa_.states.size()]->first;
             CharDfa::State state;
-            state.accepts = std::binary_search(members.begin(), members.end(), accept);
+            state.accepts = std::binary_search(members.begin(), members.end(), accept_);
             state.edges = edges_of(members);
             dfa_.states.push_back(std::move(state));
         }
@@ -112,11 +112,14 @@ class Determinizer {
         if (work_ > kMaxWork) fail_too_large(nfa_.what());
     }
 
+    // What follows these without a character; what only leads on is left out, so that sets that take the same are
+    // equal.
     Members closure(Members members) {
         members = reached_from(std::move(members));
         const auto universal =
             std::find_if(members.begin(), members.end(), [&](uint32_t state) { return nfa_.states_[state].universal; });
         if (universal != members.end()) members = reached_from({*universal});
+        std::erase_if(members, [&](uint32_t state) { return state != accept_ && nfa_.states_[state].edges.empty(); });
         std::sort(members.begin(), members.end());
         return members;
     }
@@ -171,6 +174,7 @@ class Determinizer {
     }
 
     const CharNfa& nfa_;
+    const uint32_t accept_;
     CharDfa dfa_;
     std::map<Members, uint32_t> ids_;
     std::vector<std::map<Members, uint32_t>::iterator> sets_;  // by id
@@ -180,7 +184,7 @@ class Determinizer {
 };
 
 CharDfa determinize(const CharNfa& nfa, uint32_t start, uint32_t accept) {
-    return Determinizer(nfa).run(start, accept);
+    return Determinizer(nfa, accept).run(start);
 }
 
 CharDfa intersect(const CharDfa& a, const CharDfa& b, std::string_view what) {

@@ -125,7 +125,10 @@ SchemaStrings SchemaCompiler::strings(const SchemaPlace& place) const {
         strings.automaton =
             strings.automaton ? intersect(*strings.automaton, format, document_.subject(place, "pattern")) : format;
     }
-    const uint32_t limit = strings.automaton ? kMaxMatchedLength : kMaxLength;
+    uint32_t limit = strings.automaton ? kMaxMatchedLength : kMaxLength;
+    if (place.has("format") && !place.has("pattern")) {  // a longer text would need more states than there may be
+        limit = std::min(limit, CharDfa::kMaxStates / static_cast<uint32_t>(strings.automaton->states.size()) - 1);
+    }
     strings.min = document_.count(place, "minLength").value_or(0);
     if (strings.min > limit) document_.refuse(place, "minLength", "is {}; at most {} is supported", strings.min, limit);
     if (const auto max = document_.count(place, "maxLength")) strings.max = std::min(*max, limit);

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${COLUGO_BUILD_DIR:?}
 venv=$build/structured-venv
 if [ ! -x "$venv/bin/python" ]; then "${COLUGO_PYTHON:-/usr/bin/python3}" -m venv "$venv"; fi
-if ! "$venv/bin/python" -m pip install -q jsonschema rfc3339-validator; then
+if ! "$venv/bin/python" -m pip install -q jsonschema rfc3339-validator rfc3986-validator; then
     echo "structured: left out, it needs jsonschema from PyPI"
     exit 0
 fi

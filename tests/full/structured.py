@@ -24,7 +24,7 @@ from serving import Server, joined  # noqa: E402
 PROMPTS = ["Where under src/planner is `close_orbit` defined?", "Who are you?", "Fill in the form, please.", "5 + 7?"]
 MODES = ("tree", "mtp", "lookup", "auto", "off")
 FORMATS = jsonschema.Draft202012Validator.FORMAT_CHECKER
-assert {"date", "time", "date-time", "uuid", "email", "ipv4"} <= set(FORMATS.checkers), "rfc3339-validator is missing"
+assert {"date", "time", "date-time", "uuid", "email", "ipv4", "uri"} <= set(FORMATS.checkers), "rfc3339-validator or rfc3986-validator is missing"
 
 
 class PatientServer(Server):

@@ -32,6 +32,7 @@ bool has_format(const std::string& text, const std::string& format) {
     const char* date = "\\d\\d\\d\\d-\\d\\d-\\d\\d";
     if (format == "uuid") return matches("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}");
     if (format == "email") return matches("[^@\\s]+@[^@\\s]+\\.[^@\\s]+");
+    if (format == "uri") return matches("[a-z][a-z0-9+.-]*://[^\\s\"<>\\\\^`{|}]+");
     if (format == "ipv4") return matches("\\d{1,3}(\\.\\d{1,3}){3}");
     if (format == "date") {
         if (!matches(date)) return false;

@@ -26,7 +26,7 @@ Json SchemaMaker::string() {
     Json schema = {{"type", "string"}};
     const char* patterns[] = {"^[a-z]{2,5}$",  "^a+b*$|^\"x\\\\$", "[0-9]",     "^(ab|c)+\\s?$",
                               "^\\w+-\\d{2}$", "[a-z].*[0-9]",     "^[^abc]+$", ""};
-    const char* formats[] = {"date", "time", "date-time", "uuid", "email", "ipv4"};
+    const char* formats[] = {"date", "time", "date-time", "uuid", "email", "ipv4", "uri"};
     switch (pick(5)) {
         case 0:
             schema["pattern"] = patterns[pick(std::size(patterns))];
