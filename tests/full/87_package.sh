@@ -20,7 +20,7 @@ package=$(echo "$work"/*.deb)
 echo "package: $(basename "$package"), $(stat -c %s "$package") bytes, $(dpkg-deb -f "$package" Installed-Size) KiB installed"
 echo "package: depends on $(dpkg-deb -f "$package" Depends)"
 dpkg-deb --contents "$package" >"$work/contents"
-dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/lib/systemd/system/colugo.service | grep -qx 'ExecStart=/usr/bin/colugo serve' ||
+dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/lib/systemd/system/colugo.service | grep -x 'ExecStart=/usr/bin/colugo serve' >/dev/null ||
     { echo "package: the service starts another program"; exit 1; }
 for file in bin/colugo lib/systemd/system/colugo.service share/man/man1/colugo.1.gz share/zsh/vendor-completions/_colugo \
     share/bash-completion/completions/colugo share/fish/vendor_completions.d/colugo.fish share/doc/colugo/copyright; do
