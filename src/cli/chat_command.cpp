@@ -300,6 +300,7 @@ class ChatCommand {
 
 ChatCommand::ChatCommand(CLI::App& app) : model_flags_(app) {
     app.add_option("-m,--model", model_, "The checkpoint's folder, or a model that comes with colugo")
+        ->type_name("DIR")
         ->capture_default_str();
     app.add_option("--system", system_, "A system message to begin with")->configurable(false);
     app.add_option("-n,--predict,--n-predict", max_tokens_,

@@ -28,8 +28,10 @@ std::string checkpoint_folder(const std::string& model) {
     std::error_code error;
     const fs::file_status status = fs::status(model, error);
     if (status.type() == fs::file_type::not_found) {
-        fail(ErrorCode::not_found, "there is no checkpoint folder {}, nor a model of that name that comes with colugo",
-             model);
+        fail(ErrorCode::not_found,
+             "there is no checkpoint folder {}, nor a model of that name with the program, neither in {} nor in the "
+             "source tree it was built in",
+             model, shipped_folder() + "/models");
     }
     if (error) fail(ErrorCode::io, "cannot read {}: {}", model, error.message());
     if (!fs::is_directory(status)) {

@@ -21,7 +21,7 @@ std::string quotable(std::string_view text, std::string_view quote) {
 
 // Texts may be files; numbers are none.
 bool may_be_file(const OptionRow& row) {
-    return row.choices.empty() && (row.value == "TEXT" || row.value == "FILE");
+    return row.choices.empty() && (row.value == "TEXT" || row.value == "FILE" || row.value == "DIR");
 }
 
 std::string bash_values(const std::vector<OptionRow>& options) {

@@ -86,13 +86,22 @@ ordered_json to_json(const Diagnosis& found) {
             {"passed", found.passed()}};
 }
 
+// The list below may have one that looks better.
+std::string why_not_the_last(const Diagnosis& found) {
+    using kernels::Tier;
+    const bool passed_over = found.chosen == Tier::avx512 && found.tiers.back().tier == Tier::avx512_bf16;
+    return passed_over ? ", which was faster than avx512_bf16 where both were measured (COLUGO_FORCE_ISA=avx512_bf16 "
+                         "takes that)"
+                       : "";
+}
+
 std::string to_text(const Diagnosis& found) {
     std::string text = fmt::format("version         {}\n", COLUGO_VERSION);
     text += fmt::format("CPU             {}\n", found.cpu);
     text += fmt::format("processors      {}\n", found.cpus);
     text += fmt::format("memory          {}, {} available\n", bytes_text(found.memory), bytes_text(found.available));
     text += fmt::format("read bandwidth  {:.1f} GB/s\n", found.bandwidth * 1e-9);
-    text += fmt::format("tier            {}\n\n", kernels::tier_name(found.chosen));
+    text += fmt::format("tier            {}{}\n\n", kernels::tier_name(found.chosen), why_not_the_last(found));
     for (const TierReport& tier : found.tiers) {
         if (tier.tier == kernels::Tier::scalar) text += "scalar       the reference for the others\n";
         for (const KernelCheck& check : tier.checks) {

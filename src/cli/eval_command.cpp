@@ -52,10 +52,12 @@ std::string result_text(const ordered_json& result) {
 class EvalCommand {
  public:
     explicit EvalCommand(CLI::App& app) {
-        app.add_option("checkpoint", checkpoint_, "The checkpoint's folder, or a model that comes with colugo");
-        app.add_option("--against", against_, "Another one, compared with the first");
-        app.add_option("--text", text_, "A text file, fed as it is in pieces of --length tokens");
-        app.add_option("--workload", workload_, "Conversations as JSON lines, rendered by the template");
+        app.add_option("checkpoint", checkpoint_, "The checkpoint's folder, or a model that comes with colugo")
+            ->type_name("DIR");
+        app.add_option("--against", against_, "Another one, compared with the first")->type_name("DIR");
+        app.add_option("--text", text_, "A text file, fed as it is in pieces of --length tokens")->type_name("FILE");
+        app.add_option("--workload", workload_, "Conversations as JSON lines, rendered by the template")
+            ->type_name("FILE");
         app.add_option("--samples", samples_, "How many pieces or conversations, evenly over the file")
             ->check(whole_number(1, 1 << 20))
             ->capture_default_str();

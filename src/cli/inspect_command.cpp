@@ -149,16 +149,22 @@ std::string shape_text(const Inspection& found) {
 std::string modules_text(const LoadReport& report) {
     std::string text =
         fmt::format("{:<58} {:>15}  {:<15} {:>10} {:>10}\n", "module", "shape", "scheme", "file", "memory");
+    for (const ModuleReport& module : report.modules) {
+        text += fmt::format("{:<58} {:>15}  {:<15} {:>10} {:>10}\n", module.name,
+                            fmt::format("{} x {}", module.n, module.k), weight_scheme_name(module.scheme),
+                            bytes_text(module.file_bytes), bytes_text(module.packed_bytes));
+    }
+    return text + "\n";
+}
+
+std::string schemes_text(const LoadReport& report) {
     std::map<std::string, std::pair<int, uint64_t>> totals;
     for (const ModuleReport& module : report.modules) {
-        const std::string scheme(weight_scheme_name(module.scheme));
-        text += fmt::format("{:<58} {:>15}  {:<15} {:>10} {:>10}\n", module.name,
-                            fmt::format("{} x {}", module.n, module.k), scheme, bytes_text(module.file_bytes),
-                            bytes_text(module.packed_bytes));
-        ++totals[scheme].first;
-        totals[scheme].second += module.packed_bytes;
+        auto& [count, bytes] = totals[std::string(weight_scheme_name(module.scheme))];
+        ++count;
+        bytes += module.packed_bytes;
     }
-    text += "\n";
+    std::string text;
     for (const auto& [scheme, total] : totals) {
         text += fmt::format("{:<15} {:>4} modules {:>10}\n", scheme, total.first, bytes_text(total.second));
     }
@@ -194,9 +200,11 @@ std::string notices_text(const Inspection& found) {
 class InspectCommand {
  public:
     explicit InspectCommand(CLI::App& app) : flags_(app) {
-        app.add_option("-m,--model,model", model_, "The checkpoint's folder, or a model that comes with colugo");
+        app.add_option("-m,--model,model", model_, "The checkpoint's folder, or a model that comes with colugo")
+            ->type_name("DIR");
         flags_.add_parallel(app);
-        app.add_flag("--json", json_, "Print one JSON object");
+        CLI::Option* const json = app.add_flag("--json", json_, "Print one JSON object");
+        app.add_flag("--summary", summary_, "Leave out the list of modules")->excludes(json);
     }
 
     Outcome execute() const {
@@ -214,7 +222,8 @@ class InspectCommand {
                                            {"notices", found.notices}};
             write_output(document.dump(2) + "\n");
         } else {
-            write_output(shape_text(found) + modules_text(found.report) + plan_text(found) + notices_text(found));
+            write_output(shape_text(found) + (summary_ ? "" : modules_text(found.report)) + schemes_text(found.report) +
+                         plan_text(found) + notices_text(found));
         }
         return Outcome::success;
     }
@@ -222,7 +231,7 @@ class InspectCommand {
  private:
     std::string model_;
     ModelFlags flags_;
-    bool json_ = false;
+    bool json_ = false, summary_ = false;
 };
 
 }  // namespace

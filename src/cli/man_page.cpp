@@ -65,8 +65,12 @@ std::string sections(const CommandRow& command, const std::string& group) {
 
 constexpr std::string_view kSettings =
     R"(Every option with a variable may come from it, or from a TOML file (\fB\-\-config\fR) that has a table for each
-command: [serve], then port = 9000. The command line counts before a variable, and a variable before the file.
+command, with the flags' long names: [serve], then cache\-gib = 4; of a command of bench, [bench.agentic]. The command
+line counts before a variable, and a variable before the file.
 A variable that begins with COLUGO_ and sets nothing is named on standard error.
+.PP
+\fBCOLUGO_FORCE_ISA\fR names the instruction set to use instead of the fastest of the machine's: scalar, avx2, avx512,
+avx512_bf16 or amx. One that the CPU lacks is refused; colugo doctor lists those it has.
 )";
 
 constexpr std::string_view kEnd = R"(.SH EXIT STATUS

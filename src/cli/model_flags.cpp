@@ -88,7 +88,8 @@ void ModelFlags::add_cache(CLI::App& app) {
         ->check(gibibytes())
         ->capture_default_str();
     app.add_option("--cache-disk", cache_disk_,
-                   "A folder for what memory has no room for, and for the next start (default: none)");
+                   "A folder for what memory has no room for, and for the next start (default: none)")
+        ->type_name("DIR");
     app.add_option("--cache-disk-gib", cache_disk_gib_, "GiB of it at most")->check(gibibytes())->capture_default_str();
 }
 

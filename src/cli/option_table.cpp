@@ -24,13 +24,11 @@ OptionRow row_of(const CLI::Option& option) {
     for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
     row.description = option.get_description();
     row.variable = setting_variable(option);
-    // --help and --config have no type, and --config takes a file all the same.
-    const bool takes_value = option.get_items_expected_max() > 0;
-    if (!takes_value) return row;
+    if (option.get_items_expected_max() == 0) return row;  // --help, whose type says nothing
     // "TEXT:{a,b}", "INT:0..9", "TEXT": the type, and what a check says of itself.
     const std::string type = option.get_type_name();
     const size_t mark = std::min(type.find(':'), type.size());
-    row.value = mark == 0 ? "FILE" : type.substr(0, mark);
+    row.value = type.substr(0, mark);
     const std::string check = type.substr(std::min(mark + 1, type.size()));
     if (check.starts_with('{') && check.ends_with('}')) {
         row.choices = split(check.substr(1, check.size() - 2), ',');

@@ -9,7 +9,7 @@ namespace colugo {
 
 struct OptionRow {
     std::vector<std::string> names;    // "-c", "--ctx-size"; of a positional argument its one name
-    std::string value;                 // "TEXT", "INT"; empty: it takes none
+    std::string value;                 // "TEXT", "FILE", "DIR", "INT"; empty: it takes none
     std::string range;                 // "0..65535"; empty: any, or choices
     std::vector<std::string> choices;  // all values there are; empty: any
     std::string standard;              // the default, where there is one to show

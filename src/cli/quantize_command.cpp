@@ -69,14 +69,15 @@ class QuantizeCommand {
  public:
     explicit QuantizeCommand(CLI::App& app) {
         app.add_option("source", source_,
-                       "The checkpoint's folder, in bf16, f16 or f32, or a model that comes with colugo");
-        app.add_option("destination", destination_, "The folder to make");
+                       "The checkpoint's folder, in bf16, f16 or f32, or a model that comes with colugo")
+            ->type_name("DIR");
+        app.add_option("destination", destination_, "The folder to make")->type_name("DIR");
         app.add_option("--recipe", recipe_, "nvfp4-w4a4, nvfp4-w4a16, fp8, or a TOML file (docs/quantization.md)")
             ->capture_default_str();
         app.add_option("--kv", kv_, "What keys and values are to be stored as: fp8, none (default: the recipe's)")
             ->check(CLI::IsMember({"fp8", "none"}));
-        app.add_option("--calib", calibration_,
-                       "Conversations that calibrate, as JSON lines (default: a few built in)");
+        app.add_option("--calib", calibration_, "Conversations that calibrate, as JSON lines (default: a few built in)")
+            ->type_name("FILE");
         app.add_option("--samples", samples_, "How many of them, evenly over the file; of each the first 1024 tokens")
             ->check(whole_number(1, 1 << 20))
             ->capture_default_str();

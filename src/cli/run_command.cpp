@@ -119,6 +119,7 @@ class RunCommand {
 
 RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     app.add_option("-m,--model", model_, "The checkpoint's folder, or a model that comes with colugo")
+        ->type_name("DIR")
         ->capture_default_str();
     app.add_option("-n,--predict,--n-predict", max_tokens_,
                    "New tokens at most; -1: to the end of the context (default -1, and 0 with --logits)")
@@ -127,7 +128,8 @@ RunCommand::RunCommand(CLI::App& app) : prompt_(app), model_flags_(app) {
     app.add_flag("--print-ids", print_ids_, "Print the new tokens' ids instead of their text");
     app.add_flag("--print-prompt", print_prompt_, "Print the prompt as the model reads it, and load no weights");
     app.add_option("--logits", logits_,
-                   "Write the raw logits of every position to a file: little-endian f32 [positions, vocab_size]");
+                   "Write the raw logits of every position to a file: little-endian f32 [positions, vocab_size]")
+        ->type_name("FILE");
     app.add_flag("--json", json_, "Write the figures to standard error as one JSON object");
     model_flags_.add_threads(app);
     model_flags_.add_ubatch_size(app);

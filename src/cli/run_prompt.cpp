@@ -24,6 +24,7 @@ PromptFlags::PromptFlags(CLI::App& app) {
     messages_option_ = app.add_option("--messages", messages_,
                                       "A conversation instead: a JSON file (- reads standard input) with messages, "
                                       "tools, chat_template_kwargs")
+                           ->type_name("FILE")
                            ->configurable(false);
     ids_option_ =
         app.add_option("--prompt-ids", prompt_ids_, "Token ids instead, separated by commas (- reads standard input)")

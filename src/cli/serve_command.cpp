@@ -94,6 +94,7 @@ class ServeCommand {
 ServeCommand::ServeCommand(CLI::App& app) : model_flags_(app) {
     app.add_option("-m,--model", model_,
                    "The checkpoint's folder, a model that comes with colugo, or scripted:FILE, replies from a file")
+        ->type_name("DIR")
         ->capture_default_str();
     app.add_option("-a,--alias", alias_, "The model's name for clients (default: its folder's)");
     app.add_option("--warm", warm_file_,
@@ -126,7 +127,7 @@ void ServeCommand::add_network_options(CLI::App& app) {
         ->check(whole_number(0, 65535))
         ->capture_default_str();
     app.add_option("--api-key", api_key_, "What clients have to know; better in a file or COLUGO_API_KEY");
-    app.add_option("--api-key-file", api_key_file_, "A file that has it");
+    app.add_option("--api-key-file", api_key_file_, "A file that has it")->type_name("FILE");
     app.add_flag("--insecure", insecure_, "Serve other machines without a key");
     app.add_option(
            "--cors-origin", cors_origins_,

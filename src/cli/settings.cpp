@@ -1,6 +1,7 @@
 #include "cli/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <set>
 
+#include "cli/nearest_name.h"
 #include "cli/variables.h"
 
 namespace colugo {
@@ -20,13 +22,32 @@ bool set_in_environment(const CLI::Option& option) {
     return value != nullptr && *value != '\0';
 }
 
+// Of two options that exclude each other, a variable does not count beside one that stands on the command line, nor a
+// file's setting beside that or a variable. `stands`: whether an option does so above.
+template <typename Stands>
+bool yields(const CLI::Option& option, const Stands& stands) {
+    const std::set<CLI::Option*> others = option.get_excludes();
+    return std::any_of(others.begin(), others.end(), [&](const CLI::Option* other) { return stands(*other); });
+}
+
+// Whether it stands among the arguments before "--", by any of its names.
+bool is_typed(const CLI::Option& option, const std::vector<std::string>& arguments) {
+    const auto end = std::find(arguments.begin(), arguments.end(), "--");
+    return std::any_of(arguments.begin(), end, [&](const std::string& argument) {
+        if (!argument.starts_with("--")) {
+            return argument.size() > 1 && argument[0] == '-' && option.check_sname(argument.substr(1, 1));
+        }
+        return option.check_lname(argument.substr(2, argument.find('=') - 2));
+    });
+}
+
 // The value as it would stand on the command line.
 std::string setting_text(const toml::node& value, const std::string& name) {
     if (const auto* text = value.as_string()) return text->get();
     if (const auto* number = value.as_integer()) return fmt::format("{}", number->get());
     if (const auto* number = value.as_floating_point()) return fmt::format("{}", number->get());
     if (const auto* flag = value.as_boolean()) return flag->get() ? "true" : "false";
-    throw CLI::ValidationError("--config", "the value of " + name + " is no text, number, true or false");
+    throw CLI::ValidationError(name, "the value is no text, number, true or false");
 }
 
 // An array is several values of an option that takes several.
@@ -46,6 +67,7 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
     explicit FileBelowEnvironment(const CLI::App& root) : root_(root) {}
 
     std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+        const auto file = root_.get_config_ptr()->as<std::string>();
         std::vector<CLI::ConfigItem> settings;
         try {
             // Whole first: toml++ asks a stream for its length, which a pipe does not have.
@@ -54,8 +76,10 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
             add_table(settings, toml::parse(text), {}, set);
         } catch (const toml::parse_error& error) {
             const toml::source_position at = error.source().begin;
-            throw CLI::ValidationError(
-                "--config", fmt::format("line {}, column {} of the file: {}", at.line, at.column, error.description()));
+            throw CLI::ValidationError(file,
+                                       fmt::format("line {}, column {}: {}", at.line, at.column, error.description()));
+        } catch (const CLI::ValidationError& error) {
+            throw CLI::ValidationError(file, error.what());
         }
         return settings;
     }
@@ -74,19 +98,32 @@ class FileBelowEnvironment : public CLI::ConfigTOML {
                 continue;
             }
             const CLI::Option* option = find(item);
-            if (option == nullptr || !option->get_configurable()) {
-                throw CLI::ValidationError("--config",
-                                           "the file sets " + item.fullname() +
-                                               ", which is no option of a command's table ([run], then threads = 4)");
-            }
-            if (!set.insert(option).second) {
-                throw CLI::ValidationError("--config", "the file sets " + item.fullname() + " twice, by two names");
-            }
+            if (option == nullptr || !option->get_configurable()) refuse(item);
+            if (!set.insert(option).second) throw CLI::ValidationError(item.fullname(), "set twice, by two names");
             item.inputs = setting_texts(value, *option, item.fullname());
             // Tables of other commands have to make sense, and no more.
-            const bool counts = command_of(item)->parsed() && !set_in_environment(*option);
+            const bool counts = command_of(item)->parsed() && !stands_above(*option) && !yields(*option, stands_above);
             if (counts) settings.push_back(std::move(item));
         }
+    }
+
+    // On the command line, which is all that has been read so far, or in the environment.
+    static bool stands_above(const CLI::Option& option) { return option.count() > 0 || set_in_environment(option); }
+
+    [[noreturn]] void refuse(const CLI::ConfigItem& item) const {
+        if (item.parents.empty()) {
+            throw CLI::ValidationError(item.name, "stands in no command's table, such as [serve] or [bench.agentic]");
+        }
+        const std::string table = fmt::format("{}", fmt::join(item.parents, "."));
+        const CLI::App* const command = command_of(item);
+        if (command == nullptr) {
+            throw CLI::ValidationError(item.fullname(), fmt::format("there is no command for a table [{}]; expected "
+                                                                    "one such as [serve] or [bench.agentic]",
+                                                                    table));
+        }
+        const auto nearest = nearest_name(item.name, option_names(*command, true));
+        throw CLI::ValidationError(item.fullname(), fmt::format("no setting of the table [{}]{}", table,
+                                                                nearest ? fmt::format("; {} is", *nearest) : ""));
     }
 
     // nullptr when there is no such command.
@@ -130,6 +167,7 @@ void add_variables(CLI::App& parent, const std::vector<std::string>& arguments) 
         // The parser looks at the variables of every command, given or not.
         if (std::find(arguments.begin(), arguments.end(), command->get_name()) == arguments.end()) continue;
         for (CLI::Option* option : command->get_options()) {
+            if (yields(*option, [&](const CLI::Option& other) { return is_typed(other, arguments); })) continue;
             if (const std::string name = setting_variable(*option); !name.empty()) option->envname(name);
         }
         add_variables(*command, arguments);
@@ -144,7 +182,8 @@ void add_settings_sources(CLI::App& root, const std::vector<std::string>& argume
     const char* file = std::getenv("COLUGO_CONFIG");
     const bool given = file != nullptr && *file != '\0';
     root.set_config("--config", given ? file : "",
-                    "Read options from a TOML file with a table for each command (Env:COLUGO_CONFIG)", given);
+                    "Read options from a TOML file with a table for each command (Env:COLUGO_CONFIG)", given)
+        ->type_name("FILE");
     root.config_formatter(std::make_shared<FileBelowEnvironment>(root));
 }
 

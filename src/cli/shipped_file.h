@@ -10,4 +10,7 @@ namespace colugo {
 // folder above the program, as in a build tree. Absent where there is no such file.
 std::optional<std::string> shipped_file(const std::string& path);
 
+// share/colugo beside the bin/ that the program was installed to, there or not.
+std::string shipped_folder();
+
 }  // namespace colugo

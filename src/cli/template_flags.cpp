@@ -5,7 +5,8 @@
 namespace colugo {
 
 void TemplateFlags::add(CLI::App& app) {
-    app.add_option("--chat-template", template_path_, "A Jinja file instead of the checkpoint's chat template");
+    app.add_option("--chat-template", template_path_, "A Jinja file instead of the checkpoint's chat template")
+        ->type_name("FILE");
     app.add_option("--reasoning", reasoning_,
                    "Whether the model may think first: on, off, or auto as its template has it")
         ->check(CLI::IsMember({"on", "off", "auto"}))

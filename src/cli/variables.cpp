@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <numeric>
 #include <set>
+
+#include "cli/nearest_name.h"
 
 namespace colugo {
 
@@ -22,30 +23,9 @@ constexpr std::array kOfTheSourceTree = {"COLUGO_BUILD_DIR",    "COLUGO_DEBIAN_M
                                          "COLUGO_PYTHON",       "COLUGO_QWEN_TOKENIZER", "COLUGO_SHARED",
                                          "COLUGO_SPEC_MODEL",   "COLUGO_SPEC_TURNS"};
 
-// Characters to add, drop or change (Levenshtein).
-size_t edit_distance(std::string_view from, std::string_view to) {
-    std::vector<size_t> row(to.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < from.size(); ++i) {
-        size_t diagonal = row[0]++;
-        for (size_t j = 0; j < to.size(); ++j) {
-            const size_t changed = diagonal + (from[i] == to[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row.back();
-}
-
 std::string with_nearest(const std::string& name, const std::set<std::string>& known) {
-    // Of a short name that many changes leave nothing.
-    const size_t near = std::min<size_t>(3, (name.size() - kVariablePrefix.size()) / 2);
-    const auto nearer = [&](const std::string& a, const std::string& b) {
-        return edit_distance(name, a) < edit_distance(name, b);
-    };
-    const auto nearest = std::min_element(known.begin(), known.end(), nearer);
-    if (nearest == known.end() || edit_distance(name, *nearest) > near) return name;
-    return fmt::format("{} ({} does)", name, *nearest);
+    const std::optional<std::string> nearest = nearest_name(name, known, kVariablePrefix.size());
+    return nearest ? fmt::format("{} ({} does)", name, *nearest) : name;
 }
 
 void add_known_variables(const CLI::App& parent, std::set<std::string>& known) {
@@ -63,6 +43,17 @@ std::string setting_variable(const CLI::Option& option) {
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
     return name;
+}
+
+std::map<std::string, std::string> given_variables() {
+    std::map<std::string, std::string> given;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        const std::string_view whole = *variable;
+        const size_t mark = whole.find('=');
+        if (!whole.starts_with(kVariablePrefix) || mark == whole.npos || mark + 1 == whole.size()) continue;
+        given.emplace(whole.substr(0, mark), whole.substr(mark + 1));
+    }
+    return given;
 }
 
 std::vector<std::string> misspelt_variables(const CLI::App& root) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@ namespace colugo {
 
 // "COLUGO_CTX_SIZE"; empty where an option is set on the command line only.
 std::string setting_variable(const CLI::Option& option);
+
+// All that begin with COLUGO_ and are not empty, with their values.
+std::map<std::string, std::string> given_variables();
 
 // Variables that begin with COLUGO_ and set nothing, each with the nearest one that does, where one is near: misspelt
 // ones would be ignored in silence. Call it when all options are there.

@@ -291,6 +291,25 @@ class ErrorTest(CommandTest):
             with self.subTest(arguments):
                 self.refuse(*arguments, code=2)
 
+    def test_what_is_not_known_is_named_as_it_was_typed(self):
+        for arguments, sentence in ((("run", "--tempp", "1", "hi"), "--tempp is no flag of colugo run, --temp is ("),
+                                    (("run", "-np", "2", "hi"), "-np is no flag of colugo run (colugo run --help"),
+                                    (("serve", "--kv_type=fp8"), "--kv_type=fp8 is no flag of colugo serve, --kv-type is ("),
+                                    (("eval", "--bogus"), "--bogus is no flag of colugo eval ("),
+                                    (("run", "a", "b"), "b is one argument too many for colugo run ("),
+                                    (("runn", "--temp", "1"), "runn is no command of colugo, run is ("),
+                                    (("bench", "everything"), "everything is no command of colugo bench; there are agentic, ")):
+            with self.subTest(arguments):
+                self.assertIn("colugo: " + sentence, self.refuse(*arguments, code=2).stderr.decode())
+
+    def test_a_program_without_its_models_says_where_they_would_be(self):
+        os.makedirs(self.path("bin"))
+        program = shutil.copy(COLUGO, self.path("bin/colugo"))
+        done = subprocess.run([program, "inspect", "nano"], capture_output=True, env=environment())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"there is no checkpoint folder nano, nor a model of that name with the program, neither in "
+                      f"{self.folder}/share/colugo/models nor", done.stderr.decode())
+
     def test_damaged_weights_fail_the_self_test(self):
         folder = self.path("damaged")
         shutil.copytree(TINY, folder)
@@ -447,6 +466,14 @@ class SettingsTest(CommandTest):
         self.refuse("run", "Hi", env={"COLUGO_CONFIG": "/nowhere.toml"}, words=["/nowhere.toml"], code=2)
         bogus = self.path("bogus.toml", "[run]\nbogus = 1\n")
         self.refuse("run", "Hi", "-m", TINY, "--config", bogus, words=["run.bogus"], code=2)
+        for text, words in (("[serve]\ncache_gib = 2\n", "serve.cache_gib: no setting of the table [serve]; cache-gib is ("),
+                            ("[bench.agentic]\nbogus = 2\n", "bench.agentic.bogus: no setting of the table [bench.agentic] ("),
+                            ("[serv]\nport = 2\n", "serv.port: there is no command for a table [serv]; expected one such as [serve]"),
+                            ("port = 2\n", "port: stands in no command's table, such as [serve]"),
+                            ("[serve\n", "line 1, column ")):
+            path = self.path("wrong.toml", text)
+            self.refuse("run", "Hi", "-m", TINY, "--config", path, words=[f"colugo: {path}: {words}"], code=2)
+            self.refuse("run", "Hi", "-m", TINY, env={"COLUGO_CONFIG": path}, words=[f"colugo: {path}: {words}"], code=2)
         self.refuse("run", "Hi", "-m", TINY, env={"COLUGO_TEMP": "warm"}, words=["warm"], code=2)
 
 
@@ -460,7 +487,10 @@ class ToolsTest(CommandTest):
     def test_version_and_help(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^colugo \d+\.\d+\.\d+\n$")
         self.assertIn(b"inspect", self.succeed("--help").stdout)
-        self.assertIn(b"--prompt-ids", self.succeed("run", "--help").stdout)
+        self.assertIn(b"COLUGO_FORCE_ISA", self.succeed("--help").stdout)
+        text = self.succeed("run", "--help").stdout.decode()
+        for option in ("--prompt-ids TEXT ", "--messages FILE ", "--model DIR=nano", "--config FILE "):
+            self.assertIn(option, text)
 
     def test_inspect(self):
         text = self.succeed("inspect", TINY, "-c", 4096, "-np", 4).stdout.decode()
@@ -471,6 +501,10 @@ class ToolsTest(CommandTest):
         self.assertEqual(small["pages"], 4096 // 32)
         self.assertEqual(large["kv_bytes"], 4 * small["kv_bytes"])
         self.assertEqual(large["weight_bytes"], small["weight_bytes"])
+        summary = self.succeed("inspect", TINY, "-c", 4096, "-np", 4, "--summary").stdout.decode()
+        self.assertNotIn("lm_head", summary)
+        self.assertEqual(text[:text.index("module ")] + text[text.index("\nbf16 ") + 1:text.index("  total")],
+                         summary[:summary.index("  total")])
 
     def test_inspect_shows_schemes(self):
         document = json.loads(self.succeed("inspect", os.path.join(FIXTURES, "tiny-mixed"), "--json").stdout)

@@ -164,7 +164,7 @@ class ReferenceTest(ProgramCase):
                 continue
             file = self.path("one.toml", f"[serve]\n{flag[2:]} = \"//\"\n")
             done = colugo("serve", "--config", file, "--model", "/nowhere", "--port", 0)
-            self.assertNotIn("no option", done.stderr.decode(), flag)
+            self.assertNotIn("no setting", done.stderr.decode(), flag)
         wrong = colugo("serve", "--config", self.path("one.toml", "[serve]\nport = [1, 2]\n"))
         self.assertIn("serve.port", wrong.stderr.decode())
         self.assertEqual(wrong.returncode, 2)
