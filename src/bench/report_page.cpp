@@ -30,8 +30,13 @@ circle { fill-opacity: .55; } polyline { fill: none; stroke-width: 2; }
 circle, rect { stroke: none; } polyline.c0, polyline.c1, polyline.c2 { fill: none; }
 )";
 
+// As results.json and turns.jsonl name it: by the number of the recorded reply.
+int64_t turn_of(const AgentRun& run, const TurnRecord& record) {
+    return run.workload.conversations[record.conversation].turns[record.turn].row;
+}
+
 std::string note_of(const AgentRun& run, const TurnRecord& record) {
-    return fmt::format("{}, turn {}", run.workload.conversations[record.conversation].id, record.turn + 1);
+    return fmt::format("{}, turn {}", run.workload.conversations[record.conversation].id, turn_of(run, record));
 }
 
 // A point for each turn that has a value, over its place in the conversation, and the medians of all at that place.
@@ -75,9 +80,9 @@ std::string latency_sections(const AgentRun& run) {
     const auto prefill =
         by_turn(run, "a turn", 0, [](const TurnRecord& record) { return record.reply.server.prefill_ms; });
     return chart_section("Time to the first token", "From the request to the first text or call of the reply.",
-                         {.x = "turn of the conversation", .y = "milliseconds"}, ttft) +
+                         {.x = "place in the conversation", .y = "milliseconds"}, ttft) +
            chart_section("Prefill", "The time the server says it took to read what it had not kept of the prompt.",
-                         {.x = "turn of the conversation", .y = "milliseconds"}, prefill);
+                         {.x = "place in the conversation", .y = "milliseconds"}, prefill);
 }
 
 std::string cache_section(const AgentRun& run) {
@@ -94,7 +99,7 @@ std::string cache_section(const AgentRun& run) {
         "Cached share",
         "Of each prompt, what the server did not have to read again, and what an earlier prompt of the run begins "
         "with too.",
-        {.x = "turn of the conversation", .y = "share of the prompt", .y_max = 1.0, .percent = true}, series);
+        {.x = "place in the conversation", .y = "share of the prompt", .y_max = 1.0, .percent = true}, series);
 }
 
 std::string acceptance_section(const ordered_json& results) {
@@ -112,7 +117,7 @@ std::string timeline_section(const AgentRun& run) {
         row.name = run.workload.conversations[record.conversation].id;
         const double begin = record.begin_seconds, end = begin + 1e-3 * record.reply.latency_ms();
         const double first = record.failure ? begin : begin + 1e-3 * record.reply.ttft_ms().value_or(end - begin);
-        const std::string note = fmt::format("turn {}, {:.0f} ms", record.turn + 1, record.reply.latency_ms());
+        const std::string note = fmt::format("turn {}, {:.0f} ms", turn_of(run, record), record.reply.latency_ms());
         row.spans.push_back({.begin = begin, .end = first, .color = 0, .note = note});
         row.spans.push_back({.begin = first, .end = end, .color = record.failure ? 3 : 1, .note = note});
     }

@@ -27,7 +27,8 @@ std::string count(const ordered_json& value) {
 }
 
 std::string share(const ordered_json& part, const ordered_json& whole) {
-    if (!part.is_number() || !whole.is_number() || whole.get<double>() == 0.0) return "not told";
+    if (!part.is_number() || !whole.is_number()) return "not told";
+    if (whole.get<double>() == 0.0) return "none";
     return fmt::format("{:.2f} %", 100.0 * part.get<double>() / whole.get<double>());
 }
 

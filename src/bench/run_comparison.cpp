@@ -261,6 +261,10 @@ ordered_json run_json(const RecordedRun& run, const ConversationFilter& filter) 
 
 ordered_json pair_json(const RecordedRun& first, const RecordedRun& second, const ConversationFilter& filter) {
     const std::vector<PairedTurn> turns = pair_turns(first, second, filter);
+    if (turns.empty() && !pair_turns(first, second, {}).empty()) {
+        fail(ErrorCode::invalid_argument, "no turn that {} and {} have in common is left: {}", first.name, second.name,
+             filter.text());
+    }
     if (turns.empty()) {
         fail(ErrorCode::invalid_argument, "{} and {} have no turn in common that both have a reply of", first.name,
              second.name);
@@ -302,6 +306,13 @@ ordered_json parse_object(const std::string& text, const std::string& where,
 }
 
 }  // namespace
+
+std::string ConversationFilter::text() const {
+    std::string text = "conversations count";
+    if (!only.empty()) text += fmt::format(" with {} in their ids", fmt::join(only, " or "));
+    if (!without.empty()) text += fmt::format("{} without {}", only.empty() ? "" : " and", fmt::join(without, " and "));
+    return text;
+}
 
 bool ConversationFilter::takes(const std::string& id) const {
     const auto has_any = [&](const std::vector<std::string>& parts) {

@@ -21,11 +21,12 @@ struct ConversationFilter {
     std::vector<std::string> only, without;
 
     bool takes(const std::string& id) const;
+    std::string text() const;  // "conversations count with a or b in their ids and without c"
 };
 
 // {"runs": [...], "pairs": [...]}: each run by itself, and each but the first beside it, turn by turn. Intervals are of
 // 95 %, from resampled conversations, or turns where there are too few of these. Throws invalid_argument where a pair
-// has no turn in common.
+// has no turn in common, or none that the filter takes.
 nlohmann::ordered_json compare_runs(const std::vector<RecordedRun>& runs, const ConversationFilter& filter);
 
 std::string comparison_table(const nlohmann::ordered_json& comparison);

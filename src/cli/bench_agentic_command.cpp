@@ -65,6 +65,7 @@ class BenchAgenticCommand {
     AgentWorkload read_workload() const;
     std::map<std::pair<std::string, int64_t>, int64_t> reply_lengths(const AgentWorkload& workload) const;
     void refuse_colugo_for_lengths() const;
+    void refuse_server_without_replies() const;
     void replay(AgentRun& run);
     void ask_bfcl(AgentRun& run, BfclPhase phase);
     void publish(AgentRun& run, ResultFolder& folder, const std::string& server_log) const;
@@ -81,12 +82,14 @@ class BenchAgenticCommand {
 
 BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
     app.add_option("--data", data_, "The conversations: a file of JSON lines, or sample, which comes with colugo")
+        ->type_name("FILE")
         ->capture_default_str();
     app.add_option("--limit-conversations", limit_, "Take no more than the first so many")
         ->check(whole_number(1, kMostConversations))
         ->default_str("all");
     app.add_option("--bfcl", bfcl_,
-                   "Ask the questions of BFCL too: the folder of its data, or auto, for where Python has bfcl-eval");
+                   "Ask the questions of BFCL too: the folder of its data, or auto, for where Python has bfcl-eval")
+        ->type_name("DIR");
     app.add_flag("--accuracy-only", accuracy_only_, "Ask nothing else (--bfcl auto)");
     limit_questions_option_ = app.add_option("--limit-questions", limit_questions_,
                                              "Take no more than so many of these, evenly over their subsets")
@@ -106,8 +109,9 @@ BenchAgenticCommand::BenchAgenticCommand(CLI::App& app) : server_(app) {
                  "A simulation: the server is told what its replies are (colugo serve --replay-acceptance)");
     app.add_option("--lengths-of", lengths_of_,
                    "A simulation: replies get as many tokens as in the run of this folder, whatever they say")
+        ->type_name("DIR")
         ->excludes("--replay-output");
-    app.add_option("--out", out_, "The folder for the results (default: bench-agentic-TIME)");
+    app.add_option("--out", out_, "The folder for the results (default: bench-agentic-TIME)")->type_name("DIR");
     app.add_flag("--mlperf", mlperf_, "Write the files of MLPerf's harness too");
 }
 
@@ -147,6 +151,14 @@ void BenchAgenticCommand::refuse_colugo_for_lengths() const {
     if (lengths_of_.empty() || !server_.is_colugo()) return;
     fail(ErrorCode::invalid_argument,
          "--lengths-of needs a server that takes ignore_eos, and colugo's refuses it; with colugo use --replay-output");
+}
+
+// Another's server says so itself.
+void BenchAgenticCommand::refuse_server_without_replies() const {
+    if (!rules_.replay_output || !server_.is_colugo() || server_.takes_replies()) return;
+    fail(ErrorCode::invalid_argument,
+         "--replay-output needs a server that is told its replies: colugo serve --replay-acceptance RATES (of a server "
+         "of its own, behind --: colugo bench agentic --replay-output -- --replay-acceptance RATES)");
 }
 
 void BenchAgenticCommand::replay(AgentRun& run) {
@@ -233,6 +245,7 @@ Outcome BenchAgenticCommand::execute() {
     refuse_colugo_for_lengths();
     server_.start(run.rules.interleave ? 1 : run.rules.concurrency);
     refuse_colugo_for_lengths();
+    refuse_server_without_replies();
     if (!accuracy_only_) replay(run);
     if (bfcl && !run.interrupted) ask_bfcl(run, std::move(*bfcl));
     run.setup["server"] = server_.json();

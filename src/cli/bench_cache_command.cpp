@@ -58,7 +58,7 @@ class ScratchFolder {
 class BenchCacheCommand {
  public:
     explicit BenchCacheCommand(CLI::App& app) : flags_(app) {
-        app.add_option("-m,--model", model_, "A checkpoint folder, or nano")->capture_default_str();
+        app.add_option("-m,--model", model_, "A checkpoint folder, or nano")->type_name("DIR")->capture_default_str();
         flags_.add_threads(app);
         app.add_option("-p,--prompt", lengths_, "Tokens of the prompts; several separated by commas")
             ->delimiter(',')
@@ -77,6 +77,13 @@ class BenchCacheCommand {
     Outcome execute() {
         LaunchOptions launch = flags_.launch_options(checkpoint_folder(model_));
         const int64_t needed = *std::ranges::max_element(lengths_) + suffix_ + 1;
+        const int64_t context = read_model_config(launch.model).max_position_embeddings;
+        if (needed > context) {
+            throw CLI::ValidationError(
+                "--prompt",
+                fmt::format("{} is too much: with a --suffix of {} the model's context has room for {} tokens",
+                            needed - suffix_ - 1, suffix_, context - suffix_ - 1));
+        }
         if (launch.ctx_size > 0 && launch.ctx_size < needed) {
             throw CLI::ValidationError(
                 "--ctx-size",

@@ -1,6 +1,7 @@
 #include "cli/bench_server.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 
@@ -8,6 +9,7 @@
 #include "bench/json_member.h"
 #include "cli/input_text.h"
 #include "cli/interrupt.h"
+#include "cli/settings_record.h"
 #include "cli/text_output.h"
 
 namespace colugo {
@@ -30,6 +32,31 @@ const CLI::App& root_of(const CLI::App& app) {
     return *root;
 }
 
+// Flags of colugo serve that are the benchmark's own to set, and how.
+struct OwnFlag {
+    std::string_view name, what;
+};
+constexpr std::array kOwnFlags = {
+    OwnFlag{"-m", "the benchmark's --model names the model, before --"},
+    OwnFlag{"--model", "the benchmark's --model names the model, before --"},
+    OwnFlag{"--config", "the benchmark's --config names the settings, before --"},
+    OwnFlag{"--api-key", "the benchmark's server wants no key"},
+    OwnFlag{"--api-key-file", "the benchmark's server wants no key"},
+    OwnFlag{"--host", "the benchmark's server listens at 127.0.0.1"},
+    OwnFlag{"--port", "the benchmark's server listens at any free port"},
+    OwnFlag{"--reasoning", "the benchmark's rules have it off"},
+};
+
+// Throws CLI::ValidationError where one of them is among the flags behind --.
+void refuse_own_flags(const std::vector<std::string>& flags) {
+    for (const std::string& flag : flags) {
+        const auto own = std::find_if(kOwnFlags.begin(), kOwnFlags.end(),
+                                      [&](const OwnFlag& one) { return flag.substr(0, flag.find('=')) == one.name; });
+        if (own == kOwnFlags.end()) continue;
+        throw CLI::ValidationError(fmt::format("{} behind --", own->name), std::string(own->what));
+    }
+}
+
 bool names_parallel(const std::vector<std::string>& flags) {
     return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
         return flag == "-np" || flag == "--parallel" || flag.starts_with("--parallel=");
@@ -40,12 +67,15 @@ bool names_parallel(const std::vector<std::string>& flags) {
 
 BenchServer::BenchServer(CLI::App& app) : root_(root_of(app)) {
     app.add_option("--url", url_, "The server to measure: http://HOST:PORT/v1, of any API like OpenAI's");
-    model_option_ = app.add_option("-m,--model", model_,
-                                   "Instead: a checkpoint's folder, or a model that comes with colugo, which is served "
-                                   "by a server of its own")
-                        ->capture_default_str();
+    app.add_option("-m,--model", model_,
+                   "Instead: a checkpoint's folder, or a model that comes with colugo, which is served by a server of "
+                   "its own")
+        ->type_name("DIR")
+        ->capture_default_str()
+        ->excludes("--url");
     app.add_option("--served-model", served_model_, "The model's name for the server (default: the first it tells)");
-    app.add_option("--api-key-file", api_key_file_, "A file with the server's key (or COLUGO_API_KEY has it)");
+    app.add_option("--api-key-file", api_key_file_, "A file with the server's key (or COLUGO_API_KEY has it)")
+        ->type_name("FILE");
     app.add_option("serve-flags", serve_flags_, "Behind --: flags of colugo serve, for a server of its own");
 }
 
@@ -56,11 +86,18 @@ std::string BenchServer::read_api_key() const {
     return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
 }
 
+// CLI11 may not be asked for the value of an option that has none: its results are empty then.
+std::string BenchServer::settings_file() const {
+    const std::vector<std::string> typed = root_.get_config_ptr()->results();
+    return typed.empty() ? variable("COLUGO_CONFIG") : typed.front();
+}
+
 std::vector<std::string> BenchServer::serve_arguments(int parallel) const {
-    std::vector<std::string> arguments = {"serve",  "--model", model_,        "--host", "127.0.0.1",
-                                          "--port", "0",       "--reasoning", "off"};
-    // CLI11 may not be asked for the value of an option that has none: its results are empty then.
-    for (const std::string& file : root_.get_config_ptr()->results()) {
+    refuse_own_flags(serve_flags_);
+    // It wants no key, whatever the settings say: what the benchmark knows of keys is for another's server.
+    std::vector<std::string> arguments = {"serve", "--api-key", "", "--api-key-file", ""};
+    arguments.insert(arguments.end(), {"--model", model_, "--host", "127.0.0.1", "--port", "0", "--reasoning", "off"});
+    if (const std::string file = settings_file(); !file.empty()) {
         arguments.insert(arguments.end(), {"--config", file});
     }
     if (parallel > 1 && !names_parallel(serve_flags_) && variable("COLUGO_PARALLEL").empty()) {
@@ -71,15 +108,13 @@ std::vector<std::string> BenchServer::serve_arguments(int parallel) const {
 }
 
 void BenchServer::start(int parallel) {
-    if (!url_.empty() && model_option_->count() > 0) {
-        throw CLI::ValidationError("--url", "stands beside --model; expected one of them");
-    }
     if (!url_.empty() && !serve_flags_.empty()) {
         throw CLI::ValidationError(
             "--url", fmt::format("{} is a flag for a server of its own, and none is started", serve_flags_.front()));
     }
     if (url_.empty()) {
         arguments_ = serve_arguments(parallel);
+        settings_ = settings_record(settings_file());
         process_ =
             std::make_unique<ServerProcess>(std::filesystem::read_symlink("/proc/self/exe").string(), arguments_);
         url_ = process_->wait_until_serving(interrupted);
@@ -102,9 +137,14 @@ bool BenchServer::is_colugo() const {
     return data.is_array() && !data.empty() && member(data.front(), "owned_by") == "colugo";
 }
 
+bool BenchServer::takes_replies() const {
+    return !member(member(facts_.props, "simulation"), "replay_acceptance").is_null();
+}
+
 ordered_json BenchServer::json() const {
     ordered_json server = {{"url", url_}, {"started_here", process_ != nullptr}, {"model", facts_.model}};
     server["flags"] = process_ ? ordered_json(arguments_) : ordered_json();
+    server["settings"] = settings_;
     server["models"] = facts_.models;
     server["props"] = facts_.props;
     server["memory_peak_bytes"] = nullptr;

@@ -28,7 +28,7 @@ class BenchSpeedCommand {
     enum class Kind { prefill, decode };
 
     BenchSpeedCommand(CLI::App& app, Kind kind) : kind_(kind) {
-        app.add_option("-m,--model", model_, "A checkpoint folder, or nano")->capture_default_str();
+        app.add_option("-m,--model", model_, "A checkpoint folder, or nano")->type_name("DIR")->capture_default_str();
         add_list(app, "-t,--threads", threads_, "Threads (0: as many as there are processors)", whole_number(0, 1024));
         add_list(app, "--kv-type", kv_types_, kKvTypeHelp, CLI::IsMember({"auto", "f32", "bf16", "fp8", "int8"}));
         add_list(app, "-d,--depth", depths_, "Tokens of context that were read before",
@@ -53,6 +53,7 @@ class BenchSpeedCommand {
 
     Outcome execute() {
         const std::string folder = checkpoint_folder(model_);
+        check_lengths(read_model_config(folder).max_position_embeddings);
         const size_t tests = threads_.size() * kv_types_.size() * depths_.size() * sizes_.size() * rows_.size();
         ProgressBar bar("measuring");
         const auto progress = [&] { bar.update(results_.size(), tests); };
@@ -81,6 +82,16 @@ class BenchSpeedCommand {
 
     int64_t longest() const {
         return *std::ranges::max_element(depths_) + *std::ranges::max_element(sizes_) + kMaxDraftRows;
+    }
+
+    void check_lengths(int64_t context) const {
+        if (longest() <= context) return;
+        const int64_t depth = *std::ranges::max_element(depths_);
+        throw CLI::ValidationError(
+            kind_ == Kind::prefill ? "--prompt" : "--tokens",
+            fmt::format("{}{} is too much: the model's context has room for {} tokens in all",
+                        *std::ranges::max_element(sizes_),
+                        depth > 0 ? fmt::format(" behind a --depth of {}", depth) : "", context - kMaxDraftRows));
     }
 
     LaunchOptions launch_options(const std::string& folder, const std::string& kv_type, int threads) const {

@@ -132,8 +132,13 @@ TEST(RunComparison, FailedTurnsAndOtherConversationsAreLeftOut) {
     EXPECT_EQ(compare_runs({run("first", 1.0), second}, {})["pairs"][0]["turns"], 47);
     const ConversationFilter filter{{"a", "b", "c"}, {"c"}};
     EXPECT_EQ(compare_runs({run("first", 1.0), second}, filter)["pairs"][0]["turns"], 23);
+    EXPECT_ERROR(ErrorCode::invalid_argument,
+                 "no turn that first and second have in common is left: conversations count with e or f in their ids "
+                 "and without c",
+                 compare_runs({run("first", 1.0), second}, {{"e", "f"}, {"c"}}));
+    second.turns.clear();
     EXPECT_ERROR(ErrorCode::invalid_argument, "first and second have no turn in common",
-                 compare_runs({run("first", 1.0), second}, {{"e"}, {}}));
+                 compare_runs({run("first", 1.0), second}, filter));
 }
 
 TEST(RunComparison, RepliesAgreeAsFarAsTheyBeginAlike) {

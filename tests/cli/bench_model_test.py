@@ -83,6 +83,10 @@ class BenchModel(unittest.TestCase):
         for arguments, words in ((("decode", "--rows", "33"), "33 is not a whole number from 1 to 32"),
                                  (("prefill", "--kv-type", "q8"), "q8"), (("prefill", "-o", "xml"), "xml"),
                                  (("prefill", "-p", "0"), "0 is not a whole number from 1"),
+                                 (("prefill", "-p", "8,300000"), "--prompt: 300000 is too much: the model's context has room for 262112"),
+                                 (("prefill", "-p", "262000", "-d", "0,200"), "--prompt: 262000 behind a --depth of 200 is too much"),
+                                 (("decode", "-n", "300000"), "--tokens: 300000 is too much"),
+                                 (("cache", "-p", "300000", "--suffix", "5"), "--prompt: 300000 is too much: with a --suffix of 5"),
                                  (("cache", "-p", "40,100", "--suffix", "5", "-c", "105"), "--ctx-size: 105 is less than")):
             done = colugo("bench", *arguments, "--model", TINY)
             self.assertEqual(done.returncode, 2)

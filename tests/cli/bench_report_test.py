@@ -34,7 +34,9 @@ def told(value, form):
 
 
 def share(part, whole):
-    return "not told" if part is None or not whole else f"{100 * part / whole:.2f} %"
+    if part is None or whole is None:
+        return "not told"
+    return f"{100 * part / whole:.2f} %" if whole else "none"
 
 
 class BenchReportTest(ProgramCase):
@@ -125,7 +127,8 @@ class BenchReportTest(ProgramCase):
         self.assertIn(MESSAGE, results["failures"][0]["message"])
         texts = self.browser.value("[...document.querySelectorAll('svg text, svg title')].map(one => one.textContent)")
         self.assertIn(NAME, texts)
-        self.assertIn(NAME + ", turn 1", texts)
+        self.assertIn(NAME + ", turn 2", texts)  # the recorded replies' numbers
+        self.assertTrue(any(text.startswith(f"turn {results['failures'][0]['turn']}, ") for text in texts))
         self.assertNotIn("in earlier prompts, median", texts)  # of which there is nothing to show
 
     def test_nothing_but_failures(self):

@@ -16,7 +16,6 @@ from serving import Server, until
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 REFERENCE = os.path.join(ROOT, "tools", "agentic_reference.py")
-SAMPLE = os.path.join(ROOT, "workloads", "sample.jsonl")
 CALL = "<tool_call>\n<function=bash>\n<parameter=command>\n%s\n</parameter>\n</function>\n</tool_call>"
 BASH = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {"command": {"type": "string"}}}}}
 FIELDS = ("valid turns iou bfcl wall_s prompt_tokens cached_tokens ideal_cached_tokens output_tokens output_tok_s ttft_ms "
@@ -85,7 +84,7 @@ class BenchTest(ProgramCase):
         self.assertRegex(done.stdout.decode(), r"run +valid\n")
         report = re.search(r"report: (.+)\n$", done.stdout.decode())[1]
         self.assertEqual(report, self.path("out/report.html"))
-        self.check_scores(SAMPLE)
+        self.check_scores("sample")
         names = set()
         for folder, _, files in os.walk(self.folder):
             names |= {os.path.relpath(os.path.join(folder, name), self.folder).split("/", 1)[1] for name in files}
@@ -108,6 +107,37 @@ class BenchTest(ProgramCase):
                                        "--config", settings, env={"COLUGO_MAX_BODY_MIB": "3"})
         self.assertEqual(results["setup"]["server"]["model"], "other")
         self.assertEqual((results["turns"], results["iou"]), (1, 1.0))
+
+    def test_what_a_server_got_from_elsewhere_is_recorded_without_keys(self):
+        script = self.path("script.jsonl", json.dumps({"text": CALL % "ls"}) + "\n")
+        arguments = ("--model", "scripted:" + script, "--data", self.data(conversation("a", ["ls"])))
+        key = self.path("key", "secret\n")
+        settings = self.path("settings.toml", f"[serve]\napi-key-file = '{key}'\napi-key = 'secret'\nspec = 'off'\n")
+        for environment_key in ({}, {"COLUGO_API_KEY": "secret"}):
+            results, _, _ = self.run_bench(*arguments, "--config", settings, env={"COLUGO_MAX_BODY_MIB": "3", **environment_key})
+            hidden = "(not written down)"
+            self.assertEqual(results["setup"]["server"]["settings"], {
+                "variables": {"COLUGO_MAX_BODY_MIB": "3", **{name: hidden for name in environment_key}}, "file": settings,
+                "values": {"serve": {"api-key": hidden, "api-key-file": key, "spec": "off"}}})
+            self.assertNotIn("secret", json.dumps(results))
+        results, _, _ = self.run_bench(*arguments, "--api-key-file", key, env={"COLUGO_CONFIG": settings, "COLUGO_API_KEY": "other"})
+        self.assertEqual(results["setup"]["server"]["settings"]["file"], settings)
+        results, _, _ = self.run_bench(*arguments)
+        self.assertEqual(results["setup"]["server"]["settings"], {"variables": {}, "file": None, "values": None})
+
+    def test_what_is_typed_counts_before_the_other_one_from_elsewhere(self):
+        data = self.data(conversation("a", ["ls"]))
+        nowhere, missing = "http://127.0.0.1:9", "/nonexistent"
+        files = {name: self.path(name + ".toml", f"[bench.agentic]\n{name} = '{value}'\n")
+                 for name, value in (("url", nowhere), ("model", missing))}
+        for arguments, variables, words in ((["--url", nowhere], {"COLUGO_MODEL": missing}, "cannot connect to"),
+                                            (["-m", missing], {"COLUGO_URL": nowhere}, "no checkpoint folder"),
+                                            (["--url=" + nowhere, "--config", files["model"]], {}, "cannot connect to"),
+                                            (["--config", files["url"]], {"COLUGO_MODEL": missing}, "no checkpoint folder")):
+            _, _, done = self.run_bench("--data", data, *arguments, code=1, env=variables)
+            self.assertIn(words, done.stderr.decode())
+        done = colugo("bench", "agentic", env={"COLUGO_URL": nowhere, "COLUGO_MODEL": missing})
+        self.assertEqual(done.returncode, 2)
 
     # Another's.
 
@@ -292,6 +322,11 @@ class BenchTest(ProgramCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("has no results.json", done.stderr.decode())
 
+    def test_drafts_that_were_not_made_are_none(self):
+        results, _, done = self.run_bench("--limit-conversations", 1, "--", "--spec", "off")
+        self.assertEqual((results["drafts"]["drafted"], results["drafts"]["acceptance"]), (0, None))
+        self.assertRegex(done.stdout.decode(), "drafts accepted +none\n")
+
     def test_replies_that_are_replayed(self):
         results, turns, done = self.run_bench("--model", "nano", "--limit-conversations", "1", "--replay-output", "--",
                                               "--replay-acceptance", "0.9,0.95", "-c", "8192")
@@ -385,7 +420,12 @@ class BenchTest(ProgramCase):
     def test_what_is_asked_wrongly(self):
         data = self.data(conversation("a", ["ls"]))
         cases = [
-            (["--url", "http://127.0.0.1:9", "--model", "nano"], 2, "expected one of them"),
+            (["--url", "http://127.0.0.1:9", "--model", "nano"], 2, "--url excludes --model"),
+            (["--", "--port", "9"], 2, "--port behind --: the benchmark's server listens at any free port"),
+            (["--", "-m", "nano"], 2, "-m behind --: "),
+            (["--", "--spec", "off", "--reasoning=on"], 2, "--reasoning behind --: the benchmark's rules have it off"),
+            (["--", "--api-key-file", "key"], 2, "--api-key-file behind --: the benchmark's server wants no key"),
+            (["--model", "nano", "--replay-output"], 1, "--replay-output needs a server that is told its replies"),
             (["--url", "http://127.0.0.1:9", "--", "--spec", "off"], 2, "--spec is a flag for a server of its own"),
             (["--url", "localhost"], 1, "expected http://HOST:PORT"),
             (["--data", "/nonexistent"], 1, "cannot open the workload /nonexistent"),
