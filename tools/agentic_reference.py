@@ -3,7 +3,8 @@
 check `colugo bench agentic` against.
 
 Usage: agentic_reference.py golden OUT          writes tests/golden/bench/commands.jsonl
-       agentic_reference.py check RESULTS DATA  compares every turn of a results folder; exit code 1 where one differs
+       agentic_reference.py check RESULTS DATA  compares every turn of a results folder; exit code 1 where one differs.
+                                                DATA is the workload's file, or sample
 """
 
 import json
@@ -21,6 +22,7 @@ sed; awk (awk, gawk); tr; sort; uniq; cut; find (find, locate); ls; xargs; cp; m
 QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|`[^`]*`""")
 SEPARATOR = re.compile(r"\|\||&&|[|;\n]")
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "workloads", "sample.jsonl")
 SKIPPED = ("env", "time", "nice", "sudo", "exec", "command")
 
 
@@ -120,18 +122,29 @@ def write_golden(path):
             file.write(json.dumps({"recorded": recorded, "reply": reply, "iou": score}) + "\n")
 
 
+def opened(path):
+    try:
+        return open(path, encoding="utf-8")
+    except OSError as error:
+        sys.exit(f"cannot open {path}: {error.strerror}")
+
+
 def lines(path):
-    with open(path, encoding="utf-8") as file:
+    with opened(path) as file:
         return [json.loads(line) for line in file if line.strip()]
 
 
 def check(folder, data):
-    recorded = {(row["conversation_id"], row["turn"]): row for row in lines(data) if row["role"] == "assistant"}
-    with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
+    recorded = {(row["conversation_id"], row["turn"]): row
+                for row in lines(SAMPLE if data == "sample" else data) if row["role"] == "assistant"}
+    with opened(os.path.join(folder, "results.json")) as file:
         results = json.load(file)
     scores, findings = [], []
     turns = lines(os.path.join(folder, "turns.jsonl"))
     for turn in turns:
+        if (turn["conversation"], turn["turn"]) not in recorded:
+            sys.exit(f"{data} has no reply of conversation {turn['conversation']}, turn {turn['turn']}: {folder} is of "
+                     "another workload")
         expected = programs_of_calls(recorded[turn["conversation"], turn["turn"]].get("tool_calls"))
         got = [] if turn["failure"] else programs_of_calls(turn["tool_calls"])
         score = iou(expected, got)
@@ -147,6 +160,9 @@ def check(folder, data):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
     if len(sys.argv) == 3 and sys.argv[1] == "golden":
         write_golden(sys.argv[2])
         return 0

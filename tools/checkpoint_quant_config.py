@@ -113,10 +113,11 @@ def _modelopt(format_, schemes, plain, prefix, kv_fp8):
     quantization = {"quant_algo": None, "kv_cache_quant_algo": "FP8" if kv_fp8 else None}
     # One algorithm for all modules but the excluded ones, or a list of modules with the algorithm of each.
     if len(used) == 1 and format_ in LAYER_SCHEMES and format_ != "mixed":
-        exclude = [name for name in plain if not name.startswith("mtp.")] + [
+        whole_head = not any(name.startswith("mtp.") for name in schemes)  # is stored as plain values
+        exclude = [name for name in plain if not (whole_head and name.startswith("mtp."))] + [
             prefix.split("language_model.")[0] + "visual*"
         ]
-        if not any(name.startswith("mtp.") for name in schemes):
+        if whole_head:
             exclude.append("mtp*")
         quantization.update(quant_algo=MODELOPT_ALGORITHMS[used[0]], exclude_modules=exclude)
         if used[0] != "fp8":

@@ -24,9 +24,9 @@ import time
 import urllib.error
 import urllib.request
 
-from packages_needed import need
+from packages_needed import need_for_work
 
-need("numpy")
+need_for_work("numpy")
 
 import numpy as np
 

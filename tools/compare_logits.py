@@ -6,9 +6,9 @@ exits 1 where the largest difference exceeds it.
 """
 import sys
 
-from packages_needed import need
+from packages_needed import asks_for_help, need_for_work
 
-need("numpy")
+need_for_work("numpy")
 
 import numpy as np
 
@@ -27,4 +27,9 @@ def main(first, second, vocab, limit=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if asks_for_help():
+        print(__doc__)
+    elif len(sys.argv) not in (4, 5):
+        sys.exit(__doc__)
+    else:
+        main(*sys.argv[1:])

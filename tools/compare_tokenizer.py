@@ -14,9 +14,9 @@ import subprocess
 import sys
 import unicodedata
 
-from packages_needed import need
+from packages_needed import need_for_work
 
-need("tokenizers")
+need_for_work("tokenizers")
 
 import tokenizers
 

@@ -14,9 +14,9 @@ import json
 import os
 import sys
 
-from packages_needed import need
+from packages_needed import need_for_work
 
-need("numpy", "gguf")
+need_for_work("numpy", "gguf")
 
 import gguf
 import numpy as np

@@ -11,9 +11,9 @@ import os
 import sys
 import time
 
-from packages_needed import need
+from packages_needed import need_for_work
 
-need("numpy")
+need_for_work("numpy")
 
 import numpy as np
 

@@ -72,6 +72,9 @@ def rows(number):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     with open(sys.argv[1], "w", encoding="utf-8") as file:

@@ -11,9 +11,9 @@ state. Everything else stays in the dtype of the model (float64 unless asked oth
 
 import argparse
 
-from packages_needed import need
+from packages_needed import need_for_work
 
-need("numpy")
+need_for_work("numpy")
 
 import numpy as np
 

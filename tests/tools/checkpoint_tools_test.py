@@ -56,6 +56,20 @@ class NumberFormats(unittest.TestCase):
         formats.self_test()
 
 
+class Help(unittest.TestCase):
+    def test_needs_no_package(self):
+        """Without site, no package but Python's own is found."""
+        for tool, words in (("make_checkpoint", "--shape"), ("reference_model", "--help"), ("compare_llama", "--llama"),
+                            ("export_gguf", "--no-mtp"), ("compare_logits", "A B VOCAB"), ("compare_tokenizer", "--random")):
+            path = os.path.join(ROOT, "tools", tool + ".py")
+            done = subprocess.run([sys.executable, "-S", path, "--help"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), tool)
+            self.assertIn(words, done.stdout)
+        done = subprocess.run([sys.executable, "-S", path, "x", "y"], capture_output=True, text=True)
+        self.assertIn("needs tokenizers: pip install tokenizers", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+
 class RandomStreams(CheckpointCase):
     def test_values_are_the_same_everywhere(self):
         self.assertEqual(hashlib.sha256(NORMAL.astype("<f4").tobytes()).hexdigest()[:16], "0bb7889ceff85ead")
@@ -125,6 +139,15 @@ class Storages(CheckpointCase):
         self.assertEqual(
             schemes("--format", "nvfp4-w4a4", "--mtp", "nvfp4"), ["nvfp4"] * 4 + ["plain"] * 2 + ["nvfp4", "plain"]
         )
+
+    def test_what_is_plain_is_not_declared_quantized(self):
+        def excluded(*arguments):
+            with open(os.path.join(self.make("--format", "nvfp4-w4a4", *arguments), "hf_quant_config.json"), encoding="utf-8") as file:
+                return json.load(file)["quantization"]["exclude_modules"]
+
+        self.assertIn("mtp.fc", excluded("--mtp", "nvfp4"))
+        self.assertNotIn("mtp*", excluded("--mtp", "nvfp4"))
+        self.assertIn("mtp*", excluded())
 
     def test_random_codes_have_the_statistics_of_quantized_ones(self):
         for format_ in ("nvfp4-w4a4", "fp8", "fp8-block", "ct-nvfp4"):
