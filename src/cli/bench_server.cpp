@@ -19,7 +19,6 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr double kReadySeconds = 10.0, kEndSeconds = 60.0;
-constexpr uint64_t kMostKeyBytes = 4096;
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
@@ -80,10 +79,7 @@ BenchServer::BenchServer(CLI::App& app) : root_(root_of(app)) {
 }
 
 std::string BenchServer::read_api_key() const {
-    if (api_key_file_.empty()) return variable("COLUGO_API_KEY");
-    const auto text = read_input_file(api_key_file_, kMostKeyBytes);
-    if (!text) fail(ErrorCode::not_found, "there is no API key file {}", api_key_file_);
-    return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
+    return api_key_file_.empty() ? variable("COLUGO_API_KEY") : read_key_file(api_key_file_);
 }
 
 // CLI11 may not be asked for the value of an option that has none: its results are empty then.

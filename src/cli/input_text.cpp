@@ -60,4 +60,11 @@ std::optional<std::string> read_input_file(const std::string& path, uint64_t max
     return read_to_end(pipe.file(), path, max_bytes);
 }
 
+std::string read_key_file(const std::string& path) {
+    constexpr uint64_t kMostKeyBytes = 4096;
+    const auto text = read_input_file(path, kMostKeyBytes);
+    if (!text) fail(ErrorCode::not_found, "there is no API key file {}", path);
+    return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
+}
+
 }  // namespace colugo

@@ -30,7 +30,6 @@ namespace colugo {
 namespace {
 
 constexpr std::string_view kScripted = "scripted:";
-constexpr uint64_t kMostKeyBytes = 4096;
 
 void say(const std::string& sentence) {
     write_note(fmt::format("{}\n", on_one_line(sentence)));
@@ -146,9 +145,7 @@ void ServeCommand::add_network_options(CLI::App& app) {
 }
 
 std::string ServeCommand::read_api_key() const {
-    const auto text = read_input_file(api_key_file_, kMostKeyBytes);
-    if (!text) fail(ErrorCode::not_found, "there is no API key file {}", api_key_file_);
-    const std::string key = text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
+    const std::string key = read_key_file(api_key_file_);
     if (key.empty()) fail(ErrorCode::invalid_file, "the API key file {} is empty", api_key_file_);
     return key;
 }

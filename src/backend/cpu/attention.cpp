@@ -38,6 +38,24 @@ kernels::AttentionPages step_from(int64_t page, const AttentionShape& shape, con
     return pages;
 }
 
+// `page` as the step's page `index`.
+void set_page(kernels::AttentionPages& pages, int64_t index, const std::byte* page, const AttentionShape& shape,
+              int kv_head) {
+    const size_t tile = static_cast<size_t>(kv_head) * kernels::kv_tile_bytes(shape.kv_type, shape.head_dim);
+    pages.keys[index] = page + shape.slice.key_offset + tile;
+    pages.values[index] = page + shape.slice.value_offset + tile;
+}
+
+// `count` of the rows, from row `first` on.
+kernels::AttentionRows some_rows(const kernels::AttentionRows& rows, int first, int count, size_t query_bytes) {
+    return {.rows = count,
+            .head_dim = rows.head_dim,
+            .queries = rows.queries + static_cast<size_t>(first) * query_bytes,
+            .max = rows.max + first,
+            .sum = rows.sum + first,
+            .out = rows.out + static_cast<int64_t>(first) * rows.head_dim};
+}
+
 // The page that the draft rows begin in.
 int64_t first_draft_page(const AttentionSequence& sequence) {
     return (sequence.last_position() + 1) / kPage;
@@ -238,7 +256,6 @@ void CpuBackend::attend_pages(const AttentionTile& tile, int tokens, int kv_head
                               const AttentionShape& shape, const AttentionSequence& sequence,
                               const kernels::AttentionRows& part, std::byte* memory) const {
     const int group = shape.num_heads / shape.num_kv_heads;
-    const auto tile_bytes = static_cast<int64_t>(kernels::kv_tile_bytes(shape.kv_type, shape.head_dim));
     const size_t row_bytes = table_.activation_row_bytes(table_.attention_query_format(shape.kv_type), shape.head_dim);
     const int64_t columns = step_columns(shape);
     kernels::AttentionPages pages = step_from(page, shape, sequence);
@@ -253,18 +270,9 @@ void CpuBackend::attend_pages(const AttentionTile& tile, int tokens, int kv_head
     }
     if (skip == tokens * group) return;
     pages.end = ends + skip;
-    for (int64_t next = page; next <= last / kPage && next < page + columns / kPage; ++next) {
-        const std::byte* start = sequence.pages[next] + kv_head * tile_bytes;
-        pages.keys[pages.pages] = start + shape.slice.key_offset;
-        pages.values[pages.pages++] = start + shape.slice.value_offset;
-    }
-    table_.attention_pages({.rows = tokens * group - skip,
-                            .head_dim = part.head_dim,
-                            .queries = part.queries + static_cast<size_t>(skip) * row_bytes,
-                            .max = part.max + skip,
-                            .sum = part.sum + skip,
-                            .out = part.out + static_cast<int64_t>(skip) * part.head_dim},
-                           pages, memory);
+    pages.pages = static_cast<int>(std::min(columns / kPage, last / kPage + 1 - page));
+    for (int i = 0; i < pages.pages; ++i) set_page(pages, i, sequence.pages[page + i], shape, kv_head);
+    table_.attention_pages(some_rows(part, skip, tokens * group - skip, row_bytes), pages, memory);
 }
 
 // The same of the tile's draft rows, its tokens from `first_token` on, where some of the pages are others for each of
@@ -288,9 +296,7 @@ void CpuBackend::attend_draft_pages(const AttentionTile& tile, int first_token, 
         pages.pages = static_cast<int>(std::min(columns / kPage, last_page + 1 - page));
         for (int i = pages.pages - 1; i >= 0; --i) {
             if (page + i < first_draft_page(sequence)) {
-                const std::byte* start = sequence.pages[page + i] + kv_head * tile_bytes;
-                pages.keys[i] = start + shape.slice.key_offset;
-                pages.values[i] = start + shape.slice.value_offset;
+                set_page(pages, i, sequence.pages[page + i], shape, kv_head);
             } else {
                 while (position() / kPage > page + i) row = sequence.drafts.parents[row];
                 pages.keys[i] = images + row * 2 * tile_bytes;
@@ -300,14 +306,7 @@ void CpuBackend::attend_draft_pages(const AttentionTile& tile, int first_token, 
         int32_t ends[kernels::kMaxAttentionRows];
         std::fill_n(ends, group, end);
         pages.end = ends;
-        const int first = token * group;
-        table_.attention_pages({.rows = group,
-                                .head_dim = part.head_dim,
-                                .queries = part.queries + static_cast<size_t>(first) * row_bytes,
-                                .max = part.max + first,
-                                .sum = part.sum + first,
-                                .out = part.out + static_cast<int64_t>(first) * part.head_dim},
-                               pages, memory);
+        table_.attention_pages(some_rows(part, token * group, group, row_bytes), pages, memory);
     }
 }
 
