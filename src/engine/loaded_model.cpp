@@ -100,7 +100,7 @@ void LoadedModel::self_test() {
 }
 
 std::string LoadedModel::numerics_key() const {
-    constexpr int kStateVersion = 2;  // of what kernels make of the same weights, and of how a state lies in memory
+    constexpr int kStateVersion = 3;  // of what kernels make of the same weights, and of how a state lies in memory
     return fmt::format("state {}, weights {}, tier {}, compute {}, keys and values {}", kStateVersion,
                        weights_fingerprint(loaded_.weights), kernels::tier_name(tier()),
                        compute_ == ComputeMode::f32 ? "f32" : "bf16", kv_type_name(kv_type_));

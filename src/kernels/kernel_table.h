@@ -35,17 +35,17 @@ struct AttentionRows {
     int rows;
     int head_dim;
     const std::byte* queries;  // [rows] rows of activation_row_bytes(attention_query_format(kv type), head_dim)
-    float* max;                // [rows]
+    float* max;                // [rows] of the scores x log2 e
     float* sum;                // [rows]
     float* out;                // [rows, head_dim]
 };
 
-// Pages that the running softmax takes in one step, aligned to that many. Two of int8 have one unit for their weights,
-// and integers are summed exactly over both.
+// Pages that the running softmax takes in one step, aligned to that many. Those of int8 have one unit for their
+// weights, and integers are summed exactly over all of them.
+inline constexpr int kMaxPagesPerStep = 4;
 constexpr int pages_per_step(KvType type) {
-    return type == KvType::int8 ? 2 : 1;
+    return type == KvType::int8 ? kMaxPagesPerStep : 1;
 }
-inline constexpr int kMaxPagesPerStep = 2;
 
 // The pages of one step. A page that no row sees may be left out: it would change no row's numbers.
 struct AttentionPages {
@@ -56,7 +56,7 @@ struct AttentionPages {
     const std::byte* keys[kMaxPagesPerStep];
     const std::byte* values[kMaxPagesPerStep];
     float score_scale;   // multiplies q . k: head_dim^-1/2 x key scale
-    int begin;           // first column any row may see; a second page's columns are 32..63
+    int begin;           // first column any row may see; page i's columns are 32 i .. 32 i + 31
     const int32_t* end;  // [rows] one past the last column the row may see; end > begin for every row
 };
 

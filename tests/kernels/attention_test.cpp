@@ -161,7 +161,7 @@ class AttentionTest : public EachTier {
     }
 
     // Values are up to 5. Tiers that multiply in bf16 round p to it, by up to 2^-9 of itself. With int8 all do, by up
-    // to 1 / 510 of the largest in two pages.
+    // to 1 / 510 of the largest in a step's pages.
     void expect_row(const Rows& rows, size_t row, const std::vector<double>& expected, KvType type) const {
         const bool rounds = type != KvType::f32 && table.tier >= Tier::avx512_bf16;
         const double tolerance = type == KvType::int8 ? 6e-2 : rounds ? 6e-3 : 1e-5;
@@ -277,16 +277,18 @@ TEST_P(AttentionTest, ColumnsOutsideTheRangeDoNotCount) {
     }
 }
 
-// Rows that end in the first of two pages may be given the second, for the sake of others, or not.
+// Rows that end in the first of a step's pages may be given the others, for the sake of other rows, or not.
 TEST_P(AttentionTest, APageThatNoRowSeesMayBeLeftOut) {
     const int head_dim = 64;
-    const Cache cache(table, KvType::int8, head_dim, 64, 17);
+    const Cache cache(table, KvType::int8, head_dim, kMaxPagesPerStep * kPage, 17);
     const std::vector<float> query = random_queries(head_dim, 3, 18);
-    for (const std::vector<int>& limits : {std::vector<int>{32, 20, 9}, {4, 31, 5}}) {
+    for (int pages = 1; pages < kMaxPagesPerStep; ++pages) {
+        const int last = (pages - 1) * kPage;
+        const std::vector<int> limits = {last + 32, last + 20, last + 4};
         Rows with(table, cache, query, limits);
         Rows without(table, cache, query, limits);
-        run(cache, with, 3, 0, 2);
-        run(cache, without, 3, 0, 1);
+        run(cache, with, 3, 0, kMaxPagesPerStep);
+        run(cache, without, 3, 0, pages);
         EXPECT_TRUE(same_bits(with.max.data(), without.max.data(), 3));
         EXPECT_TRUE(same_bits(with.sum.data(), without.sum.data(), 3));
         EXPECT_TRUE(same_bits(with.out.data(), without.out.data(), with.out.size()));

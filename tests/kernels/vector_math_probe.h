@@ -7,7 +7,7 @@ namespace colugo::kernels {
 using ArrayFunction = void (*)(float* out, const float* x, int n);
 
 struct VectorMathProbe {
-    ArrayFunction exp, sigmoid, silu, log1p_unit, softplus;
+    ArrayFunction exp, exp2, sigmoid, silu, log1p_unit, softplus;
 };
 
 namespace scalar {

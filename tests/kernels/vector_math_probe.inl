@@ -9,8 +9,8 @@ VectorMathProbe vector_math_probe() {
     [](float* out, const float* x, int n) {                                                                           \
         for_each_vector<V>(n, [&](int i, int count) { store_n(function(load_n<V>(x + i, count)), out + i, count); }); \
     }
-    return {COLUGO_ARRAY_FUNCTION(kernels::exp), COLUGO_ARRAY_FUNCTION(sigmoid), COLUGO_ARRAY_FUNCTION(silu),
-            COLUGO_ARRAY_FUNCTION(log1p_unit), COLUGO_ARRAY_FUNCTION(softplus)};
+    return {COLUGO_ARRAY_FUNCTION(kernels::exp), COLUGO_ARRAY_FUNCTION(kernels::exp2), COLUGO_ARRAY_FUNCTION(sigmoid),
+            COLUGO_ARRAY_FUNCTION(silu),         COLUGO_ARRAY_FUNCTION(log1p_unit),    COLUGO_ARRAY_FUNCTION(softplus)};
 #undef COLUGO_ARRAY_FUNCTION
 }
 

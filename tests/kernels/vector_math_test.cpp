@@ -66,6 +66,17 @@ TEST_P(VectorMathTest, ExpAtTheEnds) {
     EXPECT_TRUE(std::isnan(call(exp, std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST_P(VectorMathTest, Exp2IsWithinThreeUlpUpToOne) {
+    EXPECT_LE(largest_error(
+                  probe().exp2, [](double x) { return std::exp2(x); }, -149.9f, 1.0f, 1009),
+              3.0);
+    const ArrayFunction exp2 = probe().exp2;
+    for (float x : {0.0f, -0.0f}) EXPECT_EQ(call(exp2, x), 1.0f);
+    for (float x : {-151.0f, -1e4f, -FLT_MAX, -kInf}) EXPECT_EQ(call(exp2, x), 0.0f) << x;
+    EXPECT_EQ(call(exp2, -149.0f), 0x1p-149f);
+    EXPECT_TRUE(std::isnan(call(exp2, std::numeric_limits<float>::quiet_NaN())));
+}
+
 TEST_P(VectorMathTest, SigmoidAndSiluKeepTheirRelativePrecision) {
     const auto sigmoid = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
     EXPECT_LE(largest_error(probe().sigmoid, sigmoid, -80.0f, FLT_MAX, 4001), 4.0);
@@ -95,7 +106,8 @@ TEST_P(VectorMathTest, SoftplusKeepsItsRelativePrecision) {
 TEST_P(VectorMathTest, ALaneDependsOnItsOwnValueOnly) {
     Random random(1);
     const VectorMathProbe functions = probe();
-    for (ArrayFunction function : {functions.exp, functions.sigmoid, functions.silu, functions.softplus}) {
+    for (ArrayFunction function :
+         {functions.exp, functions.exp2, functions.sigmoid, functions.silu, functions.softplus}) {
         for (int n = 1; n <= 70; ++n) {
             std::vector<float> x = random.values(static_cast<size_t>(n), -30.0f, 30.0f);
             x[static_cast<size_t>(random.index(n))] = -kInf;

@@ -19,10 +19,8 @@ namespace colugo::kernels {
 inline constexpr float kInfinity = __builtin_inff();
 
 struct AttentionScratch {
-    float panel[kMaxHeadDim * kPanel];  // one panel of a tile, unpacked
-    float scores[kMaxAttentionRows][kPage];
-    float page_sum[kMaxAttentionRows];
-    float rescale[kMaxAttentionRows];  // of the sum and the output so far
+    float panel[kMaxHeadDim * kPanel];       // one panel of a tile, unpacked
+    float scores[kMaxAttentionRows][kPage];  // products q . k, then p
 };
 static_assert(sizeof(AttentionScratch) <= kAttentionScratchBytes);
 
@@ -117,57 +115,76 @@ void tile_product(float* c, int64_t ldc, const float* a, int64_t lda, int rows, 
     }
 }
 
-// Turns kColumns products q . k into p = e^{score - new max}, 0 outside [begin, end), and `max` into the new one.
-// keep(p) may round them. Returns the sum of what it leaves; more columns that are all 0 do not change it.
-template <class V, int kColumns, class Keep>
-float softmax_columns(const float* scores, float score_scale, int begin, int end, float& max, Keep keep) {
+// The greatest of a row's products q . k, lane by lane; those outside [begin, end) become -infinity.
+template <class V>
+V greatest_products(float* products, int columns, int begin, int end) {
     static constexpr float kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    constexpr int kVectors = kColumns / V::kWidth;
     const V first = V::set(static_cast<float>(begin));
     const V last = V::set(static_cast<float>(end));
     const V none = V::set(-kInfinity);
-    const bool whole = begin <= 0 && end >= kColumns;
-    V p[kVectors];
-    V top = V::set(max);
-    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) {
-        p[i] = V::load(scores + i * V::kWidth) * V::set(score_scale);
+    const bool whole = begin <= 0 && end >= columns;
+    V greatest = none;
+    for (int i = 0; i < columns; i += V::kWidth) {
+        V product = V::load(products + i);
         if (!whole) {
-            const V column = V::load(kLanes) + V::set(static_cast<float>(i * V::kWidth));
-            p[i] = V::select_less(column, first, none, V::select_less(column, last, p[i], none));
+            const V column = V::load(kLanes) + V::set(static_cast<float>(i));
+            product = V::select_less(column, first, none, V::select_less(column, last, product, none));
+            product.store(products + i);
         }
-        top = V::max(top, p[i]);
+        greatest = V::max(greatest, product);
     }
-    max = top.reduce_max();
-    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) p[i] = exp(p[i] - V::set(max));
-    keep(p);
-    V sum = V::zero();
-    COLUGO_UNROLL for (int i = 0; i < kVectors; ++i) sum = sum + p[i];
-    return sum.reduce_add();
+    return greatest;
 }
 
-// The running softmax of all rows over kColumns columns whose products q . k are in `scores` [rows][stride]; p goes to
-// keep(row, p). sums and rescales are [rows]. The outputs so far are made relative to the new maximum.
-template <class V, int kColumns, class Keep>
-void softmax_rows(const AttentionRows& rows, const AttentionPages& pages, const float* scores, int stride, float* sums,
-                  float* rescales, Keep keep) {
-    for (int row = 0; row < rows.rows; ++row) {
-        const float max = rows.max[row];
-        sums[row] = softmax_columns<V, kColumns>(scores + row * stride, pages.score_scale, pages.begin, pages.end[row],
-                                                 rows.max[row], [&](auto& p) { keep(row, p); });
-        rescales[row] = max - rows.max[row];
-    }
-    for_each_vector<V>(rows.rows, [&](int row, int count) {
-        const V rescale = exp(load_n<V>(rescales + row, count));
-        const V sum = V::fma(load_n<V>(rows.sum + row, count), rescale, load_n<V>(sums + row, count));
-        store_n(rescale, rescales + row, count);
-        store_n(sum, rows.sum + row, count);
+// How a row's products become p = e^{score - max}.
+template <class V>
+struct SoftmaxRow {
+    float* products;  // 0 <= i < columns
+    int columns;
+    V scale;  // of a product: the score x log2 e
+    V minus_max;
+
+    V weight(int i) const { return exp2(V::fma(V::load(products + i), scale, minus_max)); }
+};
+
+// The running softmax of all rows over the pages' columns, whose products q . k are in `products` [rows][stride].
+// weigh(row, SoftmaxRow) makes p of them and returns the sum of what it leaves of p, lane by lane; more columns that
+// are all 0 do not change it. After some rows comes weighed(first row, count), count <= V::kWidth. The outputs so far
+// are made relative to the new maximum.
+template <class V, class Weigh, class Weighed>
+void softmax_rows(const AttentionRows& rows, const AttentionPages& pages, float* products, int stride, Weigh weigh,
+                  Weighed weighed) {
+    constexpr float kLog2E = 1.44269504f;
+    const int columns = pages.pages * kPage;
+    const V scale = V::set(pages.score_scale * kLog2E);
+    for_each_vector<V>(rows.rows, [&](int first, int count) {
+        V each[V::kWidth];
+        for (V& lanes : each) lanes = V::zero();
+        for (int i = 0; i < count; ++i) {
+            each[i] = greatest_products<V>(products + (first + i) * stride, columns, pages.begin, pages.end[first + i]);
+        }
+        const V before = load_n<V>(rows.max + first, count);
+        const V max = V::max(before, reduce_max_each(each, count) * scale);
+        const V rescale = exp2(before - max);
+        float minus_max[V::kWidth], rescales[V::kWidth];
+        store_n(V::zero() - max, minus_max, count);
+        store_n(rescale, rescales, count);
+        store_n(max, rows.max + first, count);
+        for (int i = 0; i < count; ++i) {
+            each[i] =
+                weigh(first + i, SoftmaxRow<V>{products + (first + i) * stride, columns, scale, V::set(minus_max[i])});
+        }
+        const V sum = V::fma(load_n<V>(rows.sum + first, count), rescale, reduce_add_each(each, count));
+        store_n(sum, rows.sum + first, count);
+        weighed(first, count);
+        for (int i = 0; i < count; ++i) {
+            if (rescales[i] == 1.0f) continue;
+            float* out = rows.out + static_cast<int64_t>(first + i) * rows.head_dim;
+            for (int at = 0; at < rows.head_dim; at += V::kWidth) {
+                (V::load(out + at) * V::set(rescales[i])).store(out + at);
+            }
+        }
     });
-    for (int row = 0; row < rows.rows; ++row) {
-        if (rescales[row] == 1.0f) continue;
-        const V rescale = V::set(rescales[row]);
-        float* out = rows.out + row * rows.head_dim;
-        for (int i = 0; i < rows.head_dim; i += V::kWidth) (V::load(out + i) * rescale).store(out + i);
-    }
 }
 
 template <class V, KvType kType>
@@ -176,11 +193,16 @@ void attention_page_of(const AttentionRows& rows, const AttentionPages& page, At
     const auto query_stride = static_cast<int64_t>(activation_row_bytes<V>(format, rows.head_dim) / sizeof(float));
     tile_product<V, kType>(scratch.scores[0], kPage, reinterpret_cast<const float*>(rows.queries), query_stride,
                            rows.rows, page.keys[0], kPage / kPanel, rows.head_dim, false, scratch.panel);
-    softmax_rows<V, kPage>(rows, page, scratch.scores[0], kPage, scratch.page_sum, scratch.rescale,
-                           [&](int row, auto& p) {
-                               for (int i = 0; i < kPage / V::kWidth; ++i)
-                                   p[i].store(scratch.scores[row] + i * V::kWidth);
-                           });
+    const auto weigh = [](int, const SoftmaxRow<V>& row) {
+        V sum = V::zero();
+        for (int i = 0; i < row.columns; i += V::kWidth) {
+            const V p = row.weight(i);
+            p.store(row.products + i);
+            sum = sum + p;
+        }
+        return sum;
+    };
+    softmax_rows<V>(rows, page, scratch.scores[0], kPage, weigh, [](int, int) {});
     tile_product<V, kType>(rows.out, rows.head_dim, scratch.scores[0], kPage, rows.rows, page.values[0],
                            rows.head_dim / kPanel, kPage, true, scratch.panel);
 }
@@ -206,8 +228,8 @@ void attention_merge(const AttentionRows& total, const AttentionRows& part) {
     for (int row = 0; row < total.rows; ++row) {
         if (part.max[row] == -kInfinity) continue;  // saw no page
         const float max = total.max[row] > part.max[row] ? total.max[row] : part.max[row];
-        const V total_scale = exp(V::set(total.max[row] - max));
-        const V part_scale = exp(V::set(part.max[row] - max));
+        const V total_scale = exp2(V::set(total.max[row] - max));
+        const V part_scale = exp2(V::set(part.max[row] - max));
         const auto merge = [&](V a, V b) { return V::fma(b, part_scale, a * total_scale); };
         store_n(merge(V::set(total.sum[row]), V::set(part.sum[row])), total.sum + row, 1);
         total.max[row] = max;

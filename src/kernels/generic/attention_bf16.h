@@ -16,8 +16,6 @@ struct Bf16AttentionScratch {
     std::byte tile[kMaxHeadDim * kPage * sizeof(uint16_t)];  // unpacked
     uint16_t weights[kMaxAttentionRows][kPage];              // p, bf16
     float scores[kMaxAttentionRows][kPage];
-    float page_sum[kMaxAttentionRows];
-    float rescale[kMaxAttentionRows];
 };
 static_assert(sizeof(Bf16AttentionScratch) <= kAttentionScratchBytes);
 
@@ -43,13 +41,16 @@ void attention_page_bf16(const AttentionRows& rows, const AttentionPages& page, 
     Multiplier multiplier;
     multiplier.multiply_panels(scratch.scores[0], kPage, rows.queries, query_bytes, rows.rows, keys, kPage / kPanel,
                                rows.head_dim, false);
-    softmax_rows<V, kPage>(rows, page, scratch.scores[0], kPage, scratch.page_sum, scratch.rescale,
-                           [&](int row, auto& p) {
-                               for (int i = 0; i < kPage / V::kWidth; ++i) {
-                                   p[i] = V::round_bf16(p[i]);
-                                   p[i].store_bf16(scratch.weights[row] + i * V::kWidth);
-                               }
-                           });
+    const auto weigh = [&](int index, const SoftmaxRow<V>& row) {
+        V sum = V::zero();
+        for (int i = 0; i < row.columns; i += V::kWidth) {
+            const V p = V::round_bf16(row.weight(i));
+            p.store_bf16(scratch.weights[index] + i);
+            sum = sum + p;
+        }
+        return sum;
+    };
+    softmax_rows<V>(rows, page, scratch.scores[0], kPage, weigh, [](int, int) {});
     const std::byte* values = bf16_tile<V>(page.type, page.values[0], rows.head_dim / kPanel, kPage, scratch.tile);
     multiplier.multiply_panels(rows.out, rows.head_dim, reinterpret_cast<const std::byte*>(scratch.weights),
                                sizeof scratch.weights[0], rows.rows, values, rows.head_dim / kPanel, kPage, true);

@@ -151,6 +151,34 @@ struct Vec512 {
         const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
     }
+    static Vec512 reduce_add_each(const Vec512 (&x)[16]) {
+        return reduce_each(x, [](__m512 a, __m512 b) { return _mm512_add_ps(a, b); });
+    }
+    static Vec512 reduce_max_each(const Vec512 (&x)[16]) {
+        return reduce_each(x, [](__m512 a, __m512 b) { return _mm512_max_ps(a, b); });
+    }
+
+ private:
+    // In lane i all of x[i], halves joined pairwise as above: each step joins the halves of two vectors' parts at once
+    // and leaves them in one.
+    template <class Join>
+    static Vec512 reduce_each(const Vec512 (&x)[16], Join join) {
+        // The last step leaves the parts in the order 0, 4, 8, 12, 1, 5, ...: they go in like that.
+        const auto eights = [&](int i) {
+            const __m512 a = x[i / 4 + i % 4 * 4].v, b = x[(i + 1) / 4 + (i + 1) % 4 * 4].v;
+            return join(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+        };
+        const auto fours = [&](int i) {
+            const __m512 a = eights(i), b = eights(i + 2);
+            return join(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+        };
+        const auto twos = [&](int i) {
+            const __m512 a = fours(i), b = fours(i + 4);
+            return join(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+        };
+        const __m512 a = twos(0), b = twos(8);
+        return {join(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd))};
+    }
 };
 
 }  // namespace colugo::kernels

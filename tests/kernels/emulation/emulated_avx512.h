@@ -124,6 +124,23 @@ COLUGO_EMULATED __m512 scalef_ps(__m512 a, __m512 b) {
     return a;
 }
 
+// The quarters, or in each quarter the values, that the pairs of bits of kOrder name: two of a, then two of b.
+template <int kOrder>
+COLUGO_EMULATED __m512 shuffle_f32x4(__m512 a, __m512 b) {
+    const auto of = [](const Floats& x, int quarter) {
+        return quarter < 2 ? (quarter == 0 ? _mm256_castps256_ps128(x.low) : _mm256_extractf128_ps(x.low, 1))
+                           : (quarter == 2 ? _mm256_castps256_ps128(x.high) : _mm256_extractf128_ps(x.high, 1));
+    };
+    const Floats x(a), y(b);
+    return Floats(_mm256_set_m128(of(x, kOrder >> 2 & 3), of(x, kOrder & 3)),
+                  _mm256_set_m128(of(y, kOrder >> 6 & 3), of(y, kOrder >> 4 & 3)));
+}
+template <int kOrder>
+COLUGO_EMULATED __m512 shuffle_ps(__m512 a, __m512 b) {
+    return Floats(_mm256_shuffle_ps(Floats(a).low, Floats(b).low, kOrder),
+                  _mm256_shuffle_ps(Floats(a).high, Floats(b).high, kOrder));
+}
+
 // Constants, casts and memory.
 COLUGO_EMULATED __m512 set1_ps(float x) {
     return Floats(_mm256_set1_ps(x), _mm256_set1_ps(x));
@@ -459,6 +476,8 @@ void tile_dpbf16() {
 #undef _mm512_cmp_ps_mask
 #undef _mm512_extractf32x8_ps
 #undef _mm512_roundscale_ps
+#undef _mm512_shuffle_f32x4
+#undef _mm512_shuffle_ps
 #undef _mm512_ternarylogic_epi32
 #undef _mm512_setr_epi32
 #undef _mm512_setr_ps
@@ -520,6 +539,8 @@ void tile_dpbf16() {
 #define _mm512_setzero_ps colugo::emulated::setzero_ps
 #define _mm512_setzero_si512 colugo::emulated::setzero_si512
 #define _mm512_shuffle_epi8 colugo::emulated::shuffle_epi8
+#define _mm512_shuffle_f32x4(a, b, order) colugo::emulated::shuffle_f32x4<order>(a, b)
+#define _mm512_shuffle_ps(a, b, order) colugo::emulated::shuffle_ps<order>(a, b)
 #define _mm512_slli_epi16 colugo::emulated::slli_epi16
 #define _mm512_slli_epi32 colugo::emulated::slli_epi32
 #define _mm512_srli_epi16 colugo::emulated::srli_epi16
