@@ -51,6 +51,18 @@ class CpuBackend : public Backend {
         int64_t last_position;
     };
 
+    // Some value heads of one key head.
+    struct GdnHeads {
+        int key_head;
+        int first = 0;
+        int count = 0;
+        // Takes the place of the page's keys, and behind them of the drafts'; null: these themselves.
+        float* own_keys = nullptr;
+
+        float* keys_of(const GdnPageState& page, const GdnShape& shape) const;
+        float* keys_of(const GdnDrafts& drafts, const GdnShape& shape) const;
+    };
+
     // body(row) for each row; on this thread alone when the whole is less work than waking the others.
     void for_rows(int64_t rows, int64_t floats_per_row, FunctionRef<void(int64_t row)> body);
     std::byte* scratch(int thread) const { return scratch_.data() + static_cast<size_t>(thread) * kScratchBytes; }
@@ -78,12 +90,15 @@ class CpuBackend : public Backend {
                           const kernels::AttentionRows& total, int first) const;
     void gdn_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
                   int64_t first_row, int rows, const int32_t* slots, const uint64_t* visible, const GdnPageState& page,
-                  const GdnDrafts* drafts, int key_head, std::byte* memory) const;
-    void gdn_advance_heads(const GdnShape& shape, const GdnPageState& page, int key_head, std::byte* memory) const;
+                  const GdnDrafts* drafts, const GdnHeads& heads, std::byte* memory) const;
+    static void gdn_move_row(const GdnShape& shape, const GdnPageState& page, const GdnDrafts& kept,
+                             const GdnHeads& heads, int row, int64_t column);
+    void gdn_advance_heads(const GdnShape& shape, const GdnPageState& page, const GdnHeads& heads,
+                           std::byte* memory) const;
     void gdn_draft_rows(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
-                        const GdnSequence& sequence, int key_head, std::byte* memory) const;
-    void gdn_key_head(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
-                      const GdnSequence& sequence, int key_head, std::byte* memory) const;
+                        const GdnSequence& sequence, const GdnHeads& heads, std::byte* memory) const;
+    void gdn_heads(TensorView out, TensorView mixed, TensorView beta, TensorView g, const GdnShape& shape,
+                   const GdnSequence& sequence, const GdnHeads& heads, std::byte* memory) const;
 
     static constexpr size_t kScratchBytes =
         std::max({kernels::kMatmulScratchBytes, kernels::kAttentionScratchBytes, kernels::kGdnScratchBytes});
@@ -98,6 +113,7 @@ class CpuBackend : public Backend {
     std::vector<AttentionTile> tiles_;
     // Of each draft row its own page as it would be: [sequence][kv head][row] a key tile and a value tile.
     Buffer images_;
+    Buffer gdn_keys_;  // of heads that do not write the page's: [task] a page's keys and the drafts'
     std::vector<std::byte*> sequence_images_;  // where each sequence's begin
 };
 
