@@ -62,7 +62,8 @@ ReplyHeader reply_header(const ModelText& text, const ChatInput& input) {
 
 }  // namespace
 
-std::vector<int64_t> branch_points(const ModelText& text, const ChatInput& input, std::span<const int32_t> tokens) {
+std::vector<int64_t> branch_points(const ModelText& text, const ChatInput& input, std::span<const int32_t> tokens,
+                                   const ScopedMemo* memo) {
     std::vector<int64_t> points;
     const auto add = [&](auto point) {
         try {
@@ -79,7 +80,7 @@ std::vector<int64_t> branch_points(const ModelText& text, const ChatInput& input
         if (is_role(input.messages[i], "user")) last = i;
     }
     const auto common_with_other_words = [&](size_t message) {
-        return common_length(tokens, text.encode(text.render(with_other_words(input, message))));
+        return common_length(tokens, text.encode(text.render(with_other_words(input, message)), memo));
     };
     if (last < count) {
         add([&] { return common_with_other_words(first); });

@@ -34,8 +34,8 @@ class ModelText {
     RenderedPrompt render(ChatInput input) const;
     // Whether the template that would render `input` looks at a variable.
     bool template_mentions(std::string_view variable, const ChatInput& input) const;
-    std::vector<int32_t> encode(const RenderedPrompt& prompt) const {
-        return tokenizer().encode(prompt.text, prompt.content_spans);
+    std::vector<int32_t> encode(const RenderedPrompt& prompt, const ScopedMemo* memo = nullptr) const {
+        return tokenizer().encode(prompt.text, prompt.content_spans, memo);
     }
 
     // Ids that end a reply, ascending: those of generation_config.json and config.json, the tokenizer's end of

@@ -33,6 +33,7 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kModels = "/v1/models/";
 constexpr size_t kMostQuoted = 200;                         // bytes of a header, a path or a name, in a sentence
+constexpr size_t kMemoBytes = size_t{32} << 20;             // some hundred conversations' texts with their ids
 constexpr auto kGlance = std::chrono::milliseconds(100);    // at a connection that may be gone
 constexpr auto kStepGlance = std::chrono::milliseconds(5);  // at a step that may be over
 
@@ -91,6 +92,7 @@ ApiServer::ApiServer(const ModelText& text, const ServedModel& model, ReplySourc
       options_(std::move(options)),
       metrics_(source, model.name),
       forms_(text.tokenizer(), options_.defaults.vocab_size, model.stop_ids),
+      memo_(kMemoBytes),
       text_threads_(static_cast<size_t>(options_.text_threads)) {}
 
 ApiServer::~ApiServer() {
@@ -387,9 +389,11 @@ ApiServer::Reply ApiServer::chat_reply(std::string_view body) {
     reply.unknown_fields = chat.unknown_fields;
     const Tokenizer& tokenizer = text_.tokenizer();
     const ChatInput input = chat_input(chat);
-    reply.request.prompt = text_.encode(render_prompt(text_, chat));
+    // How long a request takes must not tell one scope what another has sent.
+    const ScopedMemo memo{memo_, chat.generation.cache_scope};
+    reply.request.prompt = text_.encode(render_prompt(text_, chat), &memo);
     check_context_length(std::ssize(reply.request.prompt), 1, model_.ctx_size);
-    reply.request.branch_points = branch_points(text_, input, reply.request.prompt);
+    reply.request.branch_points = branch_points(text_, input, reply.request.prompt, &memo);
     reply.request.prediction = tokenizer.encode(chat.generation.prediction, ControlTokens::plain_text);
     reply.body.parser.thought =
         forms_.hold_reply(text_, chat, input, options_.defaults.replay_acceptance, reply.request);

@@ -109,6 +109,7 @@ class ApiServer {
     const Options options_;
     ServerMetrics metrics_;
     ReplyForms forms_;
+    EncodingMemo memo_;
     boost::asio::thread_pool text_threads_;
     std::atomic<bool> draining_ = false, interrupted_ = false;
     std::atomic<int> active_ = 0;

@@ -60,6 +60,7 @@ void cut_at_controls(const ControlMatcher& matcher, std::string_view text, std::
 // The state of one call.
 struct Tokenizer::Encoding {
     std::span<const TextSpan> content_spans;
+    const ScopedMemo* memo;  // may be null
     std::vector<int32_t> ids;
     BytePairEncoder::Scratch scratch;
     std::string valid_text;
@@ -129,9 +130,11 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, ControlTokens cont
     return encode(text, std::span(&whole, 1));
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const TextSpan> content_spans) const {
+std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const TextSpan> content_spans,
+                                       const ScopedMemo* memo) const {
     Encoding encoding;
     encoding.content_spans = content_spans;
+    encoding.memo = memo;
     encoding.ids.reserve(text.size() / 4 + 16);
     cut_at_controls(
         raw_controls_, text, outside(content_spans, text.size()),
@@ -142,14 +145,15 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const Te
     return std::move(encoding.ids);
 }
 
+std::string_view Tokenizer::prepare(std::string_view raw, Encoding& encoding) const {
+    const std::string_view valid = to_valid_utf8(raw, encoding.valid_text);
+    return nfc_ ? to_nfc(valid, encoding.normalized_text) : valid;
+}
+
 void Tokenizer::encode_between_raw_controls(std::string_view text, TextSpan between, Encoding& encoding) const {
     const std::string_view raw = text.substr(between.begin, between.end - between.begin);
-    std::string_view prepared = to_valid_utf8(raw, encoding.valid_text);
-    if (nfc_) prepared = to_nfc(prepared, encoding.normalized_text);
-    if (normalized_controls_.empty()) {
-        encode_plain(prepared, encoding);
-        return;
-    }
+    if (normalized_controls_.empty()) return encode_without_controls(raw, encoding);
+    const std::string_view prepared = prepare(raw, encoding);
     std::vector<TextSpan> content = clipped(encoding.content_spans, between);
     // Where the text was changed the spans' places in it are not known: all of it counts as content.
     if (!content.empty() && prepared.data() != raw.data()) content = {{0, prepared.size()}};
@@ -157,6 +161,15 @@ void Tokenizer::encode_between_raw_controls(std::string_view text, TextSpan betw
         normalized_controls_, prepared, outside(content, prepared.size()),
         [&](size_t begin, size_t end) { encode_plain(prepared.substr(begin, end - begin), encoding); },
         [&](int32_t id) { encoding.ids.push_back(id); });
+}
+
+// The ids depend on the text alone, so it may be looked up.
+void Tokenizer::encode_without_controls(std::string_view raw, Encoding& encoding) const {
+    const ScopedMemo* known = encoding.memo;
+    if (known != nullptr && known->memo.append(known->scope, raw, encoding.ids)) return;
+    const size_t first = encoding.ids.size();
+    encode_plain(prepare(raw, encoding), encoding);
+    if (known != nullptr) known->memo.keep(known->scope, raw, std::span(encoding.ids).subspan(first));
 }
 
 void Tokenizer::encode_plain(std::string_view text, Encoding& encoding) const {

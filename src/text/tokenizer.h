@@ -12,6 +12,7 @@
 
 #include "text/byte_pair_encoder.h"
 #include "text/control_matcher.h"
+#include "text/encoding_memo.h"
 #include "text/regex_splitter.h"
 #include "text/text_span.h"
 #include "text/token_table.h"
@@ -35,8 +36,10 @@ class Tokenizer {
     // overlap. Their borders cut nothing else: ids are those of the whole text. Bytes that are not UTF-8 become U+FFFD
     // first (the rule is in utf8.h). Control tokens the file marks `normalized` are matched after normalization: if
     // that changes the text between two other control tokens and any of it is content, none of them is recognised
-    // there. Without spans the ids are those of the package's encode(text, add_special_tokens=False).
-    std::vector<int32_t> encode(std::string_view text, std::span<const TextSpan> content_spans = {}) const;
+    // there. Without spans the ids are those of the package's encode(text, add_special_tokens=False). memo: of this
+    // tokenizer alone; what lies between two control tokens is looked up there first, and then kept.
+    std::vector<int32_t> encode(std::string_view text, std::span<const TextSpan> content_spans = {},
+                                const ScopedMemo* memo = nullptr) const;
     std::vector<int32_t> encode(std::string_view text, ControlTokens control_tokens) const;
 
     // The bytes of a token, which need not be UTF-8; of a control token its content; empty for an id without a token.
@@ -65,7 +68,10 @@ class Tokenizer {
     bool has_flag(int32_t id, uint8_t flag) const {
         return tokens_.has(id) && (flags_[static_cast<size_t>(id)] & flag) != 0;
     }
+    // Valid UTF-8, normalized where the file asks for it; may lie in `encoding`.
+    std::string_view prepare(std::string_view raw, Encoding& encoding) const;
     void encode_between_raw_controls(std::string_view text, TextSpan between, Encoding& encoding) const;
+    void encode_without_controls(std::string_view raw, Encoding& encoding) const;
     void encode_plain(std::string_view text, Encoding& encoding) const;
     void encode_piece(std::string_view piece, Encoding& encoding) const;
 

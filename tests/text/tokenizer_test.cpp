@@ -48,6 +48,26 @@ TEST(Tokenizer, GivesTheIdsOfTheHuggingFacePackage) {
     }
 }
 
+TEST(Tokenizer, AMemoChangesNoId) {
+    const Tokenizer& tokenizer = golden_tokenizer();
+    EncodingMemo memo(size_t{1} << 20);
+    const ScopedMemo scoped{memo, "a scope"};
+    // A conversation that grows, as agents' do; its messages have control tokens and broken text in them.
+    std::string conversation;
+    std::vector<TextSpan> content;
+    for (const GoldenEncoding& encoding : golden_encodings()) {
+        conversation += "<|im_start|>";
+        const size_t begin = conversation.size();
+        for (int i = 0; i < 5; ++i) conversation += encoding.text + "\xF0\x9F" + std::to_string(i);
+        content.push_back({begin, conversation.size()});
+        conversation += "<|im_end|>\n";
+        if (content.size() % 10 != 0) continue;
+        ASSERT_EQ(tokenizer.encode(conversation, content, &scoped), tokenizer.encode(conversation, content));
+        ASSERT_EQ(tokenizer.encode(conversation, {}, &scoped), tokenizer.encode(conversation));
+    }
+    EXPECT_GT(memo.found(), 1000u);
+}
+
 TEST(Tokenizer, VocabularyIsWhatTheFileSays) {
     const Tokenizer& tokenizer = golden_tokenizer();
     EXPECT_EQ(tokenizer.vocab_size(), 593);
