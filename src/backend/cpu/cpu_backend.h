@@ -113,8 +113,8 @@ class CpuBackend : public Backend {
     std::vector<AttentionTile> tiles_;
     // Of each draft row its own page as it would be: [sequence][kv head][row] a key tile and a value tile.
     Buffer images_;
-    Buffer gdn_keys_;  // of heads that do not write the page's: [task] a page's keys and the drafts'
     std::vector<std::byte*> sequence_images_;  // where each sequence's begin
+    Buffer gdn_keys_;                          // of heads that do not write the page's: [task] a page's and the drafts'
 };
 
 }  // namespace colugo

@@ -103,15 +103,21 @@ V softplus(V x) {
     return V::max(V::zero(), x) + log1p_unit(exp(V::zero() - V::abs(x)));
 }
 
+// In lane i reduce(x[i]), for i < count.
+template <class V, class Reduce>
+V gather_each(const V (&x)[V::kWidth], int count, Reduce reduce) {
+    float results[V::kWidth];
+    for (int i = 0; i < count; ++i) results[i] = reduce(x[i]);
+    return load_n<V>(results, count);
+}
+
 // In lane i the sum of x[i], for i < count; each is that of V::reduce_add.
 template <class V>
 V reduce_add_each(const V (&x)[V::kWidth], int count) {
     if constexpr (requires { V::reduce_add_each(x); }) {
         if (count > V::kWidth / 3) return V::reduce_add_each(x);
     }
-    float sums[V::kWidth];
-    for (int i = 0; i < count; ++i) sums[i] = x[i].reduce_add();
-    return load_n<V>(sums, count);
+    return gather_each(x, count, [](V lanes) { return lanes.reduce_add(); });
 }
 
 // The same of the greatest.
@@ -120,9 +126,7 @@ V reduce_max_each(const V (&x)[V::kWidth], int count) {
     if constexpr (requires { V::reduce_max_each(x); }) {
         if (count > V::kWidth / 3) return V::reduce_max_each(x);
     }
-    float greatest[V::kWidth];
-    for (int i = 0; i < count; ++i) greatest[i] = x[i].reduce_max();
-    return load_n<V>(greatest, count);
+    return gather_each(x, count, [](V lanes) { return lanes.reduce_max(); });
 }
 
 }  // namespace colugo::kernels
