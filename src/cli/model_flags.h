@@ -12,8 +12,7 @@ namespace colugo {
 // Help of every --kv-type.
 inline constexpr const char* kKvTypeHelp =
     "What keys and values are stored as: auto (fp8 where the checkpoint declares it, else bf16), f32, bf16, fp8, int8 "
-    "(the "
-    "fastest behind long contexts where the CPU has VNNI and no AMX)";
+    "(the fastest behind long contexts where the CPU has VNNI and no AMX)";
 
 class ModelFlags {
  public:

@@ -35,6 +35,18 @@ void say(const std::string& sentence) {
     write_note(fmt::format("{}\n", on_one_line(sentence)));
 }
 
+void say_launch(const ServedModel& served, const LoadedModel& model, const LaunchOptions& launch) {
+    const MemoryPlan& plan = model.plan();
+    say(fmt::format(
+        "{}: {} tier, {} threads; {} at a time, context {} tokens; weights {}, cache {} for {} tokens in {}",
+        served.name, kernels::tier_name(model.tier()), model.threads(),
+        count_text(static_cast<uint64_t>(plan.parallel), "request"), plan.ctx_size, bytes_text(plan.weight_bytes),
+        bytes_text(plan.cache_bytes), plan.cached_tokens(), kv_type_name(model.kv_type())));
+    if (!launch.kv_type && launch.compute != ComputeMode::f32 && kernels::attention_likes_int8(model.tier())) {
+        say("behind long contexts --kv-type int8 is faster on this CPU; it rounds keys and values in another way");
+    }
+}
+
 // What happens while the server is at work. The journal has the time itself.
 void say_with_time(const std::string& sentence) {
     static const bool has_time = errors_go_to_journal();
@@ -204,7 +216,8 @@ Outcome ServeCommand::serve_model() {
         prompts = read_warm_lines(*lines, warm_file_, text, options.defaults, text.stop_ids(config));
         if (prompts.empty()) say(fmt::format("{} has no prompt: nothing is read beforehand", warm_file_));
     }
-    const std::unique_ptr<LoadedModel> model = load_model(model_flags_.launch_options(model_));
+    const LaunchOptions launch = model_flags_.launch_options(model_);
+    const std::unique_ptr<LoadedModel> model = load_model(launch);
     const MemoryPlan& plan = model->plan();
     options.defaults.spec = model->spec();
     Engine::Options engine_options = model_flags_.engine_options();
@@ -228,10 +241,7 @@ Outcome ServeCommand::serve_model() {
         served.properties["simulation"] = {{"replay_acceptance", replay_acceptance_}};
         say("A SIMULATION: requests say what their replies are");
     }
-    say(fmt::format("{}: {} tier, {} threads; {} at a time, context {} tokens; weights {}, cache {} for {} tokens",
-                    served.name, kernels::tier_name(model->tier()), model->threads(),
-                    count_text(static_cast<uint64_t>(plan.parallel), "request"), plan.ctx_size,
-                    bytes_text(plan.weight_bytes), bytes_text(plan.cache_bytes), plan.cached_tokens()));
+    say_launch(served, *model, launch);
     EngineSource source(engine);
     warm(source, std::move(prompts), plan.ctx_size);
     return run(text, served, source, std::move(options));

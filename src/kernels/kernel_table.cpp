@@ -105,4 +105,8 @@ Tier select_tier() {
          "COLUGO_FORCE_ISA={} is not a tier: expected scalar, avx2, avx512, avx512_bf16 or amx", forced);
 }
 
+bool attention_likes_int8(Tier tier) {
+    return tier == Tier::avx512 || tier == Tier::avx512_bf16;
+}
+
 }  // namespace colugo::kernels

@@ -169,5 +169,8 @@ const KernelTable& kernel_table(Tier tier);
 // where avx512 is faster is not known. Throws invalid_argument for an unknown name and unsupported for a tier this CPU
 // lacks.
 Tier select_tier();
+// Whether attention is fastest over int8 keys and values: where bytes are multiplied (VNNI) and nothing multiplies
+// tiles.
+bool attention_likes_int8(Tier tier);
 
 }  // namespace colugo::kernels

@@ -416,6 +416,20 @@ class ServeNanoTest(ProgramCase):
             self.assertEqual(log.read().splitlines()[-1], b"ended before it served")
         self.assertEqual(process.wait(60), 0)
 
+    def test_a_faster_kind_of_cache_is_named_where_none_was_chosen(self):
+        def launch(*arguments, env=None):
+            with Server(COLUGO, "-c", 256, *arguments, env=env) as server:
+                tier = server.get("/props")[1]["tier"]
+                kinds = [line.split()[-1] for line in server.log if " tokens in " in line]
+                return tier, kinds, any("--kv-type int8 is faster" in line for line in server.log)
+
+        tier, kinds, named = launch()
+        self.assertEqual((kinds, named), (["fp8"], tier in ("avx512", "avx512_bf16")))
+        self.assertEqual(launch(env={"COLUGO_FORCE_ISA": "scalar"}), ("scalar", ["fp8"], False))
+        for arguments in (("--kv-type", "fp8"), ("--kv-type", "int8"), ("--compute", "f32")):
+            kind = "f32" if "f32" in arguments else arguments[1]
+            self.assertEqual(launch(*arguments), (tier, [kind], False))
+
     def test_the_context_ends(self):
         with Server(COLUGO, "-c", 256) as server:
             ends = server.post("/tokenize", {"content": "<|im_end|><|endoftext|>"})[1]["tokens"]
