@@ -36,7 +36,7 @@ class _Models(dict):
         return types.SimpleNamespace(underscore_to_dot=True)
 
 
-def _load(packages):
+def _load(packages, project):
     for name, attributes in UNUSED_NAMES.items():
         module = types.ModuleType(name)
         for attribute in attributes:
@@ -46,14 +46,17 @@ def _load(packages):
     models.MODEL_CONFIG_MAPPING = _Models()
     sys.modules[models.__name__] = models
     sys.path.insert(0, packages)
-    os.environ["BFCL_PROJECT_ROOT"] = tempfile.mkdtemp(prefix="bfcl-")  # it makes folders for results
+    os.environ["BFCL_PROJECT_ROOT"] = project  # it makes folders for results
 
 
 class Reference:
     """packages: the folder that bfcl_eval lies in."""
 
     def __init__(self, packages):
-        _load(packages)
+        if not os.path.isdir(os.path.join(packages, "bfcl_eval")):
+            sys.exit(f"{packages} has no folder bfcl_eval: expected what pip install --target made")
+        self._project = tempfile.TemporaryDirectory(prefix="bfcl-")
+        _load(packages, self._project.name)
         from bfcl_eval.constants.enums import Language, ModelStyle
         from bfcl_eval.constants.type_mappings import GORILLA_TO_OPENAPI
         from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
